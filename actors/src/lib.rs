@@ -1,0 +1,2 @@
+//! The running Wow system.
+pub mod handle;

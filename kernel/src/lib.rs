@@ -1,0 +1,38 @@
+//! What is true on any node of Wow, the command runtime for event-sourced services.
+//!
+//! ```text
+//! model       what users write: Aggregate, Decide, Command, Event, Saga
+//! registry    every type a node knows, erased
+//! submission  a request on its way in       admission  makes a built command of it (R1–R13)
+//! command     the built command             execute    state → duplicate → guards → decide →
+//! commit      one entry of the log                     hooks → evolve → append (R40–R58)
+//! recent      an aggregate's last requests  wait       stages and plans (R60–R62)
+//! partition   hash and assignment           router     local, forward, topic (R20–R23)
+//! ports       what the kernel needs of the world
+//! memory      the ports in memory, and their executable specification
+//! conformance one suite a port              testkit    given / when / then for users
+//! ```
+//!
+//! Absent by design: actors, databases, HTTP, a clock, randomness and spawned tasks. All of these
+//! come in through [`ports`], so that every rule can be tested in milliseconds and replayed from
+//! a seed.
+
+extern crate self as wow_kernel;
+
+pub mod access;
+pub mod admission;
+pub mod command;
+pub mod commit;
+pub mod error;
+pub mod execute;
+pub mod id;
+pub mod model;
+pub mod partition;
+pub mod ports;
+pub mod recent;
+pub mod registry;
+pub mod result;
+pub mod submission;
+pub mod wait;
+
+pub use wow_macros::{Aggregate, Command, Event};

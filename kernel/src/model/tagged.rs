@@ -1,0 +1,75 @@
+//! The body of one enum variant, with and without serde's tag around it.
+//!
+//! serde writes a variant as `{"Name":body}`, or `"Name"` when it has no fields. The log keeps
+//! name and body apart, so that names can be declared and bodies read without the code.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+/// The body of an externally tagged enum value; `{}` for a variant without fields.
+///
+/// # Errors
+/// What serde says of a value that JSON can't hold.
+pub fn encode_variant<E: Serialize>(
+    event: &E,
+    tag: &str,
+) -> Result<Box<RawValue>, serde_json::Error> {
+    let text = serde_json::to_string(event)?;
+    // `{"Tag":` before and `}` behind; tags are Rust identifiers and need no escapes.
+    let body = text
+        .strip_prefix("{\"")
+        .and_then(|rest| rest.strip_prefix(tag))
+        .and_then(|rest| rest.strip_prefix("\":"))
+        .and_then(|rest| rest.strip_suffix('}'));
+    RawValue::from_string(body.unwrap_or("{}").to_owned())
+}
+
+/// Reads the body of an externally tagged enum value.
+///
+/// # Errors
+/// What serde says of a body that isn't this variant's.
+pub fn decode_variant<E: DeserializeOwned>(
+    tag: &str,
+    has_fields: bool,
+    body: &RawValue,
+) -> Result<E, serde_json::Error> {
+    if has_fields {
+        let text = body.get();
+        let mut tagged = String::with_capacity(tag.len() + text.len() + 5);
+        tagged.push_str("{\"");
+        tagged.push_str(tag);
+        tagged.push_str("\":");
+        tagged.push_str(text);
+        tagged.push('}');
+        serde_json::from_str(&tagged)
+    } else {
+        serde_json::from_str(&format!("\"{tag}\""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    enum Sample {
+        Plain,
+        Fields { amount: i64 },
+        Wrapped(Vec<u64>),
+    }
+
+    #[test]
+    fn a_variant_is_read_back_from_its_body() {
+        for (sample, tag, has_fields, body) in [
+            (Sample::Plain, "Plain", false, "{}"),
+            (Sample::Fields { amount: i64::MAX }, "Fields", true, r#"{"amount":9223372036854775807}"#),
+            (Sample::Wrapped(vec![u64::MAX]), "Wrapped", true, "[18446744073709551615]"),
+        ] {
+            let encoded = encode_variant(&sample, tag).unwrap();
+            assert_eq!(encoded.get(), body);
+            assert_eq!(decode_variant::<Sample>(tag, has_fields, &encoded).unwrap(), sample);
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The requests that an aggregate committed most recently, kept with its cached state (R41).
+//!
+//! What is found here is certain and costs no read. What is not found is not known: the request
+//! may be older, or another aggregate's (R42). An entry takes 56 bytes where the request id is a
+//! UUID in its usual form; callers and command types are shared within the set.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use crate::commit::Commit;
+use crate::id::{CommandId, OwnerId, RequestId, Version};
+
+/// A snapshot carries the set at every version that this divides: writing it with each would
+/// cost more than the state itself. The versions since come from the log.
+pub const WRITTEN_EVERY: Version = 64;
+
+/// A result longer than this is not kept: such a duplicate asks the log.
+const RESULT_BYTES_MAX: usize = 1024;
+
+/// The versions up to a snapshot's that its stored set doesn't hold.
+pub fn unwritten(snapshot: Version) -> RangeInclusive<Version> {
+    snapshot - snapshot % WRITTEN_EVERY + 1..=snapshot
+}
+
+/// What answers a duplicate: who sent which command, and what came of it.
+#[derive(Debug, Clone)]
+pub struct RequestRecord {
+    /// The request.
+    pub request_id: RequestId,
+    /// The command that committed for it.
+    pub command_id: CommandId,
+    /// The version it reached.
+    pub version: Version,
+    /// That command's type.
+    pub command_type: Arc<str>,
+    /// The subject that sent it.
+    pub principal: Arc<str>,
+    /// The owner it was sent for.
+    pub owner: OwnerId,
+    /// The result map.
+    pub result: Option<Arc<RawValue>>,
+}
+
+impl From<&Commit> for RequestRecord {
+    fn from(commit: &Commit) -> Self {
+        Self {
+            request_id: commit.request_id.clone(),
+            command_id: commit.command_id,
+            version: commit.version,
+            command_type: commit.command_type.clone(),
+            principal: commit.principal.clone(),
+            owner: commit.owner.clone(),
+            result: commit.result.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum CompactId {
+    Uuid([u8; 16]),
+    Text(Box<str>),
+}
+
+impl CompactId {
+    fn new(text: &str) -> Self {
+        // Only the usual form is kept as a number, so that the text comes back byte for byte.
+        match Uuid::try_parse(text) {
+            Ok(uuid) if uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text => {
+                Self::Uuid(uuid.into_bytes())
+            }
+            _ => Self::Text(text.into()),
+        }
+    }
+
+    fn to_request_id(&self) -> RequestId {
+        match self {
+            Self::Uuid(bytes) => RequestId::trusted(Uuid::from_bytes(*bytes).to_string()),
+            Self::Text(text) => RequestId::trusted(&**text),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    request_id: CompactId,
+    command_id: CommandId,
+    version: u32,
+    command_type: u16,
+    caller: u16,
+    // Results are rare; a thin pointer keeps the entry small.
+    result: Option<Box<Arc<RawValue>>>,
+}
+
+const _: () = assert!(std::mem::size_of::<Entry>() <= 64);
+
+/// The set: bounded, oldest out first.
+#[derive(Debug, Clone)]
+pub struct RecentRequests {
+    capacity: usize,
+    entries: VecDeque<Entry>,
+    callers: Vec<(Arc<str>, OwnerId)>,
+    command_types: Vec<Arc<str>>,
+}
+
+impl RecentRequests {
+    /// An empty set of at most `capacity` requests.
+    pub fn new(capacity: usize) -> Self {
+        Self { capacity, entries: VecDeque::new(), callers: Vec::new(), command_types: Vec::new() }
+    }
+
+    /// How many requests it holds.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Remembers a request. What doesn't fit the compact form is left to the log.
+    pub fn remember(&mut self, record: &RequestRecord) {
+        let large = record.result.as_ref().is_some_and(|r| r.get().len() > RESULT_BYTES_MAX);
+        let Ok(version) = u32::try_from(record.version) else { return };
+        if self.capacity == 0 || large {
+            return;
+        }
+        let caller = (record.principal.clone(), record.owner.clone());
+        let (Some(command_type), Some(caller)) = (
+            intern(&mut self.command_types, record.command_type.clone()),
+            intern(&mut self.callers, caller),
+        ) else {
+            return;
+        };
+        if self.entries.len() == self.capacity {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(Entry {
+            request_id: CompactId::new(record.request_id.as_str()),
+            command_id: record.command_id,
+            version,
+            command_type,
+            caller,
+            result: record.result.clone().map(Box::new),
+        });
+    }
+
+    /// The request, if it is one of the recent ones.
+    pub fn find(&self, request_id: &RequestId) -> Option<RequestRecord> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        let wanted = CompactId::new(request_id.as_str());
+        self.entries
+            .iter()
+            .rev()
+            .find(|entry| entry.request_id == wanted)
+            .map(|entry| self.record(entry))
+    }
+
+    fn record(&self, entry: &Entry) -> RequestRecord {
+        let (principal, owner) = self.callers[usize::from(entry.caller)].clone();
+        RequestRecord {
+            request_id: entry.request_id.to_request_id(),
+            command_id: entry.command_id,
+            version: Version::from(entry.version),
+            command_type: self.command_types[usize::from(entry.command_type)].clone(),
+            principal,
+            owner,
+            result: entry.result.as_deref().cloned(),
+        }
+    }
+
+    /// The set as a snapshot stores it.
+    pub fn to_json(&self) -> String {
+        let rows: Vec<Row> =
+            self.entries.iter().map(|entry| Row::from(self.record(entry))).collect();
+        // Rows are texts and numbers: nothing in them that JSON can't hold.
+        serde_json::to_string(&rows).unwrap_or_default()
+    }
+
+    /// Remembers what a snapshot stored. What can't be read is left out: the log still has it.
+    pub fn remember_json(&mut self, json: &str) {
+        let rows: Vec<Row> = match serde_json::from_str(json) {
+            Ok(rows) => rows,
+            Err(error) => {
+                tracing::warn!(%error, "recent requests of a snapshot can't be read");
+                return;
+            }
+        };
+        for row in rows {
+            self.remember(&row.into());
+        }
+    }
+}
+
+/// The index of a value in a short list, adding it where it is new; none when the list is full.
+fn intern<T: PartialEq>(list: &mut Vec<T>, value: T) -> Option<u16> {
+    let index = list.iter().rposition(|known| *known == value).unwrap_or_else(|| {
+        list.push(value);
+        list.len() - 1
+    });
+    u16::try_from(index).ok()
+}
+
+#[derive(Serialize, Deserialize)]
+struct Row {
+    r: RequestId,
+    c: CommandId,
+    v: Version,
+    t: Arc<str>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    p: Arc<str>,
+    #[serde(default = "OwnerId::none", skip_serializing_if = "OwnerId::is_empty")]
+    o: OwnerId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    x: Option<Box<RawValue>>,
+}
+
+impl From<RequestRecord> for Row {
+    fn from(record: RequestRecord) -> Self {
+        Self {
+            r: record.request_id,
+            c: record.command_id,
+            v: record.version,
+            t: record.command_type,
+            p: record.principal,
+            o: record.owner,
+            x: record.result.map(|result| (*result).to_owned()),
+        }
+    }
+}
+
+impl From<Row> for RequestRecord {
+    fn from(row: Row) -> Self {
+        Self {
+            request_id: row.r,
+            command_id: row.c,
+            version: row.v,
+            command_type: row.t,
+            principal: row.p,
+            owner: row.o,
+            result: row.x.map(Arc::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(request: &str, version: Version) -> RequestRecord {
+        RequestRecord {
+            request_id: RequestId::trusted(request),
+            command_id: CommandId(Uuid::from_u128(u128::from(version))),
+            version,
+            command_type: Arc::from("open"),
+            principal: Arc::from("ann"),
+            owner: OwnerId::none(),
+            result: None,
+        }
+    }
+
+    #[test]
+    fn r41_the_last_requests_are_known_and_older_ones_forgotten() {
+        let mut set = RecentRequests::new(3);
+        for version in 1..=4 {
+            set.remember(&record(&format!("r{version}"), version));
+        }
+        assert!(set.find(&RequestId::trusted("r1")).is_none());
+        let found = set.find(&RequestId::trusted("r4")).unwrap();
+        assert_eq!((found.version, &*found.principal), (4, "ann"));
+    }
+
+    #[test]
+    fn r41_a_request_id_comes_back_byte_for_byte() {
+        let mut set = RecentRequests::new(8);
+        let ids = [
+            "67e55044-10b1-426f-9247-bb680e5fe0c8",
+            "67E55044-10B1-426F-9247-BB680E5FE0C8",
+            "67e5504410b1426f9247bb680e5fe0c8",
+            "a",
+        ];
+        for (version, id) in (1..).zip(ids) {
+            set.remember(&record(id, version));
+        }
+        let mut again = RecentRequests::new(8);
+        again.remember_json(&set.to_json());
+        for (version, id) in (1..).zip(ids) {
+            let found = again.find(&RequestId::trusted(id)).unwrap();
+            assert_eq!((found.request_id.as_str(), found.version), (id, version));
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! A command type with its body and its function erased.
+
+use std::any::TypeId;
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use schemars::{Schema, SchemaGenerator};
+use serde::Deserializer as _;
+use serde_json::value::RawValue;
+
+use super::aggregate::{ErasedState, typed};
+use crate::admission::TransformContext;
+use crate::command::Payload;
+use crate::commit::RecordedEvent;
+use crate::model::{
+    Aggregate, BindingError, Command, CommandSpec, Decide, DecideContext, Event, Evolve, Rejection,
+};
+
+/// Why a body is no command of its type (R5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodyFault {
+    /// The path of the bad field; `.` for the body as a whole.
+    pub path: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// What a command function, its hooks and the evolution made of a state.
+#[derive(Debug)]
+pub struct Decided {
+    /// The events to commit; none commits nothing (R45).
+    pub events: Vec<RecordedEvent>,
+    /// The state after them.
+    pub state: ErasedState,
+    /// The result map, where it holds anything.
+    pub result: Option<Arc<RawValue>>,
+}
+
+/// Why deciding gave nothing to commit.
+#[derive(Debug)]
+pub enum DecideFault {
+    /// Domain code refuses.
+    Rejected(Rejection),
+    /// An event or the result can't be written as JSON: a fault of the domain's code.
+    Unwritable(String),
+}
+
+/// What deciding came to.
+pub type DecideOutcome = Result<Decided, DecideFault>;
+
+/// A transformer with its command type erased (R6).
+pub type TransformFn =
+    Arc<dyn Fn(Payload, &TransformContext<'_>) -> Result<Payload, Rejection> + Send + Sync>;
+
+type DecideFn = fn(ErasedState, Payload, DecideContext) -> BoxFuture<'static, DecideOutcome>;
+
+/// A command type.
+pub struct CommandDefinition {
+    /// Its name, in routes and in the log.
+    pub name: Arc<str>,
+    /// Its declaration.
+    pub spec: CommandSpec,
+    /// Its Rust type.
+    pub payload_type: TypeId,
+    /// Its transformers, in order.
+    pub(crate) transformers: Vec<TransformFn>,
+    pub(super) decode: fn(&[u8], bool) -> Result<Payload, BodyFault>,
+    pub(super) validate: fn(&Payload) -> Vec<BindingError>,
+    pub(super) aggregate_id: fn(&Payload) -> Option<String>,
+    pub(super) decide: DecideFn,
+    pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
+}
+
+impl fmt::Debug for CommandDefinition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommandDefinition").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+impl CommandDefinition {
+    pub(super) fn of<A: Aggregate + Decide<C>, C: Command>() -> Self {
+        Self::with_decide::<C>(C::spec(), |state, payload, context| {
+            decide::<A, C>(state, payload, context).boxed()
+        })
+    }
+
+    pub(super) fn with_decide<C: Command>(spec: CommandSpec, decide: DecideFn) -> Self {
+        Self {
+            name: Arc::from(spec.name),
+            spec,
+            payload_type: TypeId::of::<C>(),
+            transformers: Vec::new(),
+            decode: decode::<C>,
+            validate: |payload| typed_payload::<C>(payload).validate(),
+            aggregate_id: |payload| typed_payload::<C>(payload).aggregate_id(),
+            decide,
+            schema: |generator| generator.subschema_for::<C>(),
+        }
+    }
+
+    /// Reads a JSON body (R5).
+    ///
+    /// # Errors
+    /// [`BodyFault`] with the path of the bad field.
+    pub fn decode(&self, body: &[u8]) -> Result<Payload, BodyFault> {
+        (self.decode)(body, self.spec.strict)
+    }
+
+    /// Every fault of a decoded body (R5).
+    pub fn validate(&self, payload: &Payload) -> Vec<BindingError> {
+        (self.validate)(payload)
+    }
+
+    /// The aggregate id in the body, where the type marks a field (R3).
+    pub fn aggregate_id(&self, payload: &Payload) -> Option<String> {
+        (self.aggregate_id)(payload)
+    }
+
+    /// Decides, runs the hooks, and evolves.
+    pub fn decide(
+        &self,
+        state: ErasedState,
+        payload: Payload,
+        context: DecideContext,
+    ) -> BoxFuture<'static, DecideOutcome> {
+        (self.decide)(state, payload, context)
+    }
+
+    /// The JSON schema of the body.
+    pub fn body_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.schema)(generator)
+    }
+}
+
+pub(super) fn typed_payload<C: Command>(payload: &Payload) -> &C {
+    payload.downcast_ref().expect("a body is read by the definition that decoded it")
+}
+
+fn decode<C: Command>(body: &[u8], strict: bool) -> Result<Payload, BodyFault> {
+    let whole = |error: serde_json::Error| BodyFault { path: ".".into(), reason: error.to_string() };
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let mut track = serde_path_to_error::Track::new();
+    let mut unknown = None;
+    let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
+    let mut note = |path: serde_ignored::Path<'_>| {
+        unknown.get_or_insert_with(|| path.to_string());
+    };
+    let decoded = if tracked.is_human_readable() {
+        serde_ignored::deserialize::<_, _, C>(tracked, &mut note)
+    } else {
+        C::deserialize(tracked)
+    };
+    let command = decoded.map_err(|error| BodyFault {
+        path: track.path().to_string(),
+        reason: error.to_string(),
+    })?;
+    json.end().map_err(whole)?;
+    match unknown {
+        Some(path) if strict => Err(BodyFault { path, reason: "unknown field".into() }),
+        _ => Ok(Arc::new(command)),
+    }
+}
+
+async fn decide<A: Aggregate + Decide<C>, C: Command>(
+    state: ErasedState,
+    payload: Payload,
+    context: DecideContext,
+) -> DecideOutcome {
+    let before = typed::<A>(&state);
+    let mut decision = before
+        .decide(typed_payload::<C>(&payload), &context)
+        .await
+        .map_err(DecideFault::Rejected)?;
+    for hook in A::after_hooks() {
+        let more = hook(before, &decision.events, &context).map_err(DecideFault::Rejected)?;
+        decision.events.extend(more);
+    }
+    let result = match decision.result.is_empty() {
+        true => None,
+        false => Some(write_result(&decision.result)?),
+    };
+    if decision.events.is_empty() {
+        return Ok(Decided { events: Vec::new(), state, result });
+    }
+    let mut after = before.clone();
+    let mut events = Vec::with_capacity(decision.events.len());
+    for event in &decision.events {
+        events.push(record::<A>(event)?);
+        after.evolve(event);
+    }
+    Ok(Decided { events, state: Arc::new(after), result })
+}
+
+fn record<A: Aggregate>(event: &<A as Evolve>::Event) -> Result<RecordedEvent, DecideFault> {
+    let spec = &<A::Event as Event>::specs()[event.index()];
+    let body = event.encode().map_err(|error| {
+        DecideFault::Unwritable(format!("event '{}': {error}", spec.name))
+    })?;
+    Ok(RecordedEvent { name: Arc::from(spec.name), revision: spec.revision, body })
+}
+
+fn write_result(
+    result: &serde_json::Map<String, serde_json::Value>,
+) -> Result<Arc<RawValue>, DecideFault> {
+    serde_json::value::to_raw_value(result)
+        .map(Arc::from)
+        .map_err(|error| DecideFault::Unwritable(format!("result: {error}")))
+}
+
+pub(super) fn erase_transformer<C: Command + Clone>(
+    transform: impl Fn(C, &TransformContext<'_>) -> Result<C, Rejection> + Send + Sync + 'static,
+) -> TransformFn {
+    Arc::new(move |payload, context| {
+        let command = typed_payload::<C>(&payload).clone();
+        Ok(Arc::new(transform(command, context)?))
+    })
+}
