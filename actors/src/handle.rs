@@ -30,7 +30,10 @@ impl Handle {
     }
 
     /// Submits a request and answers with every stage as it comes (R64); the last item ends it.
-    pub fn stream(&self, _submission: Submission) -> mpsc::Receiver<Result<CommandResult, Refused>> {
+    pub fn stream(
+        &self,
+        _submission: Submission,
+    ) -> mpsc::Receiver<Result<CommandResult, Refused>> {
         mpsc::channel(8).1
     }
 

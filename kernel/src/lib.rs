@@ -32,6 +32,8 @@ pub mod ports;
 pub mod recent;
 pub mod registry;
 pub mod result;
+pub mod router;
+pub mod saga;
 pub mod submission;
 pub mod wait;
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::error::CommandError;
-use crate::id::{AggregateId, AggregateType, CommandId, OwnerId, RequestId, SpaceId, TenantId, Version};
+use crate::id::{
+    AggregateId, AggregateType, CommandId, OwnerId, RequestId, SpaceId, TenantId, Version,
+};
 use crate::wait::{FunctionInfo, Stage};
 
 /// The answer to a command, or one signal on the way to it.

@@ -59,7 +59,9 @@ impl fmt::Display for Stage {
 
 /// A stage that isn't one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no stage: use SENT, PROCESSED, SNAPSHOT, PROJECTED, EVENT_HANDLED or SAGA_HANDLED")]
+#[error(
+    "'{0}' is no stage: use SENT, PROCESSED, SNAPSHOT, PROJECTED, EVENT_HANDLED or SAGA_HANDLED"
+)]
 pub struct UnknownStage(pub String);
 
 impl FromStr for Stage {
@@ -120,7 +122,12 @@ impl WaitPlan {
 
     /// A plan for a stage with the default timeout.
     pub fn until(stage: Stage) -> Self {
-        Self { stage, filter: StageFilter::default(), tail: None, timeout: Self::DEFAULT_TIMEOUT }
+        Self {
+            stage,
+            filter: StageFilter::default(),
+            tail: None,
+            timeout: Self::DEFAULT_TIMEOUT,
+        }
     }
 }
 
