@@ -17,8 +17,8 @@ pub const SAGA_DEPTH_MAX: u32 = 32;
 /// The header that counts how many sagas led to a command.
 pub const DEPTH_HEADER: &str = "wow-saga-depth";
 
-/// How many indexes each command of an entry keeps for the answers to its refusal.
-const ANSWERS_MAX: usize = 1000;
+/// Where the numbers of answers to refusals begin: no entry sends that many commands.
+const ANSWERS_FROM: usize = 1_000_000;
 
 /// Which of an entry's commands a submission is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,8 @@ impl SagaIndex {
     /// The number in the request id. Answers never meet commands, however many there are.
     fn number(self) -> usize {
         match self {
-            Self::Command(index) => index * ANSWERS_MAX,
-            Self::Answer { refused, answer } => refused * ANSWERS_MAX + 1 + answer,
+            Self::Command(index) => index,
+            Self::Answer { refused, answer } => (refused + 1) * ANSWERS_FROM + answer,
         }
     }
 }

@@ -74,8 +74,10 @@ impl Run<'_> {
             tracing::error!(key = %commit.key, %fault, "a built-in event can't be read");
         }
         next.recent.remember(&RequestRecord::from(&commit));
-        let recent_requests =
-            (commit.version % WRITTEN_EVERY == 0).then(|| Arc::from(next.recent.to_json()));
+        let recent_requests = commit
+            .version
+            .is_multiple_of(WRITTEN_EVERY)
+            .then(|| Arc::from(next.recent.to_json()));
         let view = StateView {
             commit: Arc::new(commit),
             state,

@@ -357,7 +357,7 @@ impl Run<'_> {
     /// committed (R43), and that a cached state was still the newest (R58).
     async fn confirm(&mut self, loaded: Loaded, known: Knowledge, answer: Executed) -> Try {
         let certain = self.is_request_certain();
-        let ask_request = !certain && !(known.request_new && known.fresh);
+        let ask_request = !certain && (!known.request_new || !known.fresh);
         if known.fresh {
             self.lane.cached = Some(loaded);
             return match ask_request {

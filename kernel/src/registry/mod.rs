@@ -95,16 +95,13 @@ impl RegistryBuilder {
 
     /// Adds a transformer for a command type; those of one type run in the order added (R6).
     #[must_use]
-    pub fn transform<C: Command>(
+    pub fn transform<C: Command + Clone>(
         mut self,
         transform: impl Fn(C, &crate::admission::TransformContext<'_>) -> Result<C, Rejection>
         + Send
         + Sync
         + 'static,
-    ) -> Self
-    where
-        C: Clone,
-    {
+    ) -> Self {
         let name = std::any::type_name::<C>();
         self.transformers.push((
             TypeId::of::<C>(),
