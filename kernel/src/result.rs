@@ -19,8 +19,10 @@ pub struct CommandResult {
     pub stage: Stage,
     /// The context of the aggregate.
     pub context: Arc<str>,
-    /// The aggregate's type.
+    /// The aggregate's type, as the log names it.
     pub aggregate_type: AggregateType,
+    /// The same without its context.
+    pub aggregate_name: &'static str,
     /// Its tenant.
     pub tenant: TenantId,
     /// The owner the command was sent for.
