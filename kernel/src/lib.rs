@@ -26,6 +26,7 @@ pub mod commit;
 pub mod error;
 pub mod execute;
 pub mod id;
+pub mod memory;
 pub mod model;
 pub mod partition;
 pub mod ports;
