@@ -26,12 +26,15 @@ pub mod commit;
 pub mod error;
 pub mod execute;
 pub mod id;
+pub mod memory;
 pub mod model;
 pub mod partition;
 pub mod ports;
 pub mod recent;
 pub mod registry;
 pub mod result;
+pub mod router;
+pub mod saga;
 pub mod submission;
 pub mod wait;
 

@@ -43,7 +43,10 @@ pub struct BindingError {
 impl BindingError {
     /// A fault of a field.
     pub fn new(name: impl Into<String>, msg: impl Into<String>) -> Self {
-        Self { name: name.into(), msg: msg.into() }
+        Self {
+            name: name.into(),
+            msg: msg.into(),
+        }
     }
 }
 
@@ -199,7 +202,10 @@ impl CommandSpec {
             strict: true,
             id_field: None,
             variables: &[],
-            route: Route { method: Method::Put, action: name },
+            route: Route {
+                method: Method::Put,
+                action: name,
+            },
             empty_body: None,
             builtin: false,
         }
