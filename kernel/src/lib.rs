@@ -23,6 +23,8 @@ pub mod access;
 pub mod admission;
 pub mod command;
 pub mod commit;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod error;
 pub mod execute;
 pub mod id;

@@ -24,6 +24,8 @@ mod lease_store;
 mod random;
 mod request_lookup;
 mod snapshot_store;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;
