@@ -1,4 +1,4 @@
-//! The suite of [`CheckpointStore`](crate::ports::CheckpointStore).
+//! The suite of [`CheckpointStore`].
 
 use super::cases::run_cases;
 use super::samples::all_partitions;

@@ -1,4 +1,4 @@
-//! The suite of [`LeaseStore`](crate::ports::LeaseStore).
+//! The suite of [`LeaseStore`].
 
 mod members;
 mod partitions;

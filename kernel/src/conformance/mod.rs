@@ -39,12 +39,16 @@
 mod cases;
 pub mod checkpoint_store;
 pub mod commit_log;
+#[cfg(test)]
+mod flawed;
 pub mod history;
 pub mod lease_store;
 pub mod request_lookup;
 pub(crate) mod samples;
 pub mod snapshot_store;
 mod stores;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod together;
 

@@ -1,4 +1,4 @@
-//! The suite of [`RequestLookup`](crate::ports::RequestLookup).
+//! The suite of [`RequestLookup`].
 
 use super::cases::run_cases;
 use super::samples::{

@@ -1,4 +1,4 @@
-//! The suite of [`SnapshotStore`](crate::ports::SnapshotStore).
+//! The suite of [`SnapshotStore`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -40,6 +40,8 @@ use crate::ports::Clock;
 
 pub use self::clock::ManualClock;
 pub use self::random::SeededRandom;
+#[cfg(any(test, feature = "faults"))]
+pub(crate) use self::random::mix;
 
 /// A store that holds everything in memory, and implements every storage port.
 ///
