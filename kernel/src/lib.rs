@@ -27,6 +27,8 @@ pub mod commit;
 pub mod conformance;
 pub mod error;
 pub mod execute;
+#[cfg(any(test, feature = "faults"))]
+pub mod faults;
 pub mod id;
 pub mod memory;
 pub mod model;
