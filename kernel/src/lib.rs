@@ -37,7 +37,13 @@ pub mod ports;
 pub mod recent;
 pub mod registry;
 pub mod result;
+pub mod router;
+pub mod saga;
 pub mod submission;
 pub mod wait;
 
 pub use wow_macros::{Aggregate, Command, Event};
+
+/// Named by the code of the derives, so that the crates which use them need not depend on it.
+#[doc(hidden)]
+pub use serde_json;

@@ -76,7 +76,10 @@ pub struct SagaCommand {
 impl SagaCommand {
     /// A command to the aggregate with this id.
     pub fn to<C: Command>(aggregate_id: impl Into<String>, command: C) -> Self {
-        Self { aggregate_id: Some(aggregate_id.into()), ..Self::new(command) }
+        Self {
+            aggregate_id: Some(aggregate_id.into()),
+            ..Self::new(command)
+        }
     }
 
     /// A command whose aggregate is named by its owner.

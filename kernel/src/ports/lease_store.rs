@@ -93,11 +93,8 @@ pub trait LeaseStore: Send + Sync {
     ///
     /// # Errors
     /// [`StorageError`].
-    async fn release(
-        &self,
-        owner: &Member,
-        partitions: &[PartitionNo],
-    ) -> Result<(), StorageError>;
+    async fn release(&self, owner: &Member, partitions: &[PartitionNo])
+    -> Result<(), StorageError>;
 
     /// Ends a membership of ours.
     ///
