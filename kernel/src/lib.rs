@@ -23,8 +23,12 @@ pub mod access;
 pub mod admission;
 pub mod command;
 pub mod commit;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod error;
 pub mod execute;
+#[cfg(any(test, feature = "faults"))]
+pub mod faults;
 pub mod id;
 pub mod memory;
 pub mod model;
