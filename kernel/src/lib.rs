@@ -39,3 +39,7 @@ pub mod submission;
 pub mod wait;
 
 pub use wow_macros::{Aggregate, Command, Event};
+
+/// Named by the code of the derives, so that the crates which use them need not depend on it.
+#[doc(hidden)]
+pub use serde_json;
