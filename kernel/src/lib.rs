@@ -24,8 +24,12 @@ pub mod access;
 pub mod admission;
 pub mod command;
 pub mod commit;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod error;
 pub mod execute;
+#[cfg(any(test, feature = "faults"))]
+pub mod faults;
 pub mod id;
 pub mod memory;
 pub mod model;
@@ -38,6 +42,8 @@ pub mod result;
 pub mod router;
 pub mod saga;
 pub mod submission;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod wait;
 
 pub use wow_macros::{Aggregate, Command, Event};

@@ -24,6 +24,8 @@ mod lease_store;
 mod random;
 mod request_lookup;
 mod snapshot_store;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,6 +40,8 @@ use crate::ports::Clock;
 
 pub use self::clock::ManualClock;
 pub use self::random::SeededRandom;
+#[cfg(any(test, feature = "faults"))]
+pub(crate) use self::random::mix;
 
 /// A store that holds everything in memory, and implements every storage port.
 ///
