@@ -111,9 +111,11 @@ fn tenant(request: &Request<'_>) -> Result<TenantId, CommandError> {
         .into_iter()
         .chain(given(&request.facts.tenant))
         .chain(claim);
-    match agreed(TENANT, sources)? {
-        Some(text) => TenantId::parse(text).map_err(|fault| invalid(TENANT, fault)),
-        None => Ok(TenantId::default_tenant()),
+    match (agreed(TENANT, sources)?, &request.aggregate.static_tenant) {
+        // It was checked when the type was registered, and is the same text for all.
+        (Some(_), Some(tenant)) => Ok(tenant.clone()),
+        (Some(text), None) => TenantId::parse(text).map_err(|fault| invalid(TENANT, fault)),
+        (None, _) => Ok(TenantId::default_tenant()),
     }
 }
 
