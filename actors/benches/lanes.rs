@@ -4,7 +4,12 @@
 //! `-- --seconds 5` each figure runs that long. Only the ratio means anything from one machine
 //! to another.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "a bench")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench"
+)]
 
 #[path = "support/counter.rs"]
 mod counter;
@@ -72,14 +77,19 @@ fn bare(seconds: Duration, actors: usize, arbiters: usize) -> f64 {
 }
 
 fn lanes(seconds: Duration, aggregates: usize, arbiters: usize, stage: Stage) -> f64 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let running = runtime.block_on(system::<Counter>(Placement::Arbiters(arbiters)));
     let handle = running.handle();
     let rate = load(seconds, move |client, count| {
         let handle = handle.clone();
         async move {
             let id = pick(client, count, aggregates);
-            let add = Submission::typed(Add { by: 1 }).aggregate_id(id.to_string()).wait(stage);
+            let add = Submission::typed(Add { by: 1 })
+                .aggregate_id(id.to_string())
+                .wait(stage);
             let result = handle.submit(add).await.unwrap();
             assert!(result.succeeded(), "{:?}", result.error);
         }
@@ -90,7 +100,9 @@ fn lanes(seconds: Duration, aggregates: usize, arbiters: usize, stage: Stage) ->
 
 /// Spreads the clients' requests over so many targets.
 fn pick(client: usize, count: u64, targets: usize) -> usize {
-    let mixed = (client as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(count * 7919);
+    let mixed = (client as u64)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(count * 7919);
     usize::try_from(mixed % targets as u64).unwrap()
 }
 
@@ -100,7 +112,10 @@ where
     F: Fn(usize, u64) -> R + Send + Sync + Clone + 'static,
     R: Future<Output = ()> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let done = Arc::new(AtomicU64::new(0));
     let started = Instant::now();
@@ -144,7 +159,10 @@ fn main() {
             ("SNAPSHOT, 1000 aggregates", 1000, Stage::Snapshot),
         ] {
             let rate = lanes(seconds, aggregates, arbiters, stage);
-            println!("lanes, {name}, {arbiters} arbiters: {rate:>10.0}  ratio {:.2}", rate / floor);
+            println!(
+                "lanes, {name}, {arbiters} arbiters: {rate:>10.0}  ratio {:.2}",
+                rate / floor
+            );
         }
     }
 }

@@ -83,11 +83,6 @@ impl AdmissionActor {
 
 impl Actor for AdmissionActor {
     type Context = Context<Self>;
-
-    fn started(&mut self, context: &mut Self::Context) {
-        // Every `Admit` carries a permit of the node, so this can't be the limit.
-        context.set_mailbox_capacity(self.shared.limits.in_flight + 1);
-    }
 }
 
 impl Handler<Admit> for AdmissionActor {

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix::{Actor, ActorFutureExt, AtomicResponse, Context, Handler, Message, WrapFuture};
+use actix::{Actor, ActorFutureExt, Addr, AtomicResponse, Context, Handler, Message, WrapFuture};
 use tokio::sync::oneshot;
 use wow_kernel::command::BuiltCommand;
 use wow_kernel::error::CommandError;
@@ -50,23 +50,25 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(shared: Arc<Shared>, record: Arc<LaneRecord>) -> Self {
-        Self {
-            shared,
-            record,
-            state: None,
-            size: StateSize::default(),
-        }
+    /// Starts a lane on the arbiter this runs on.
+    pub(crate) fn spawn(shared: &Arc<Shared>, record: Arc<LaneRecord>) -> Addr<Self> {
+        let shared = Arc::clone(shared);
+        Self::create(|context| {
+            // Larger than the gate lets in, and before anything is sent: the gate is the bound,
+            // the mailbox never.
+            context.set_mailbox_capacity(shared.limits.lane_queue + 1);
+            Self {
+                shared,
+                record,
+                state: None,
+                size: StateSize::default(),
+            }
+        })
     }
 }
 
 impl Actor for Lane {
     type Context = Context<Self>;
-
-    fn started(&mut self, context: &mut Self::Context) {
-        // Larger than the gate lets in: the gate is the bound, the mailbox never.
-        context.set_mailbox_capacity(self.shared.limits.lane_queue + 1);
-    }
 }
 
 impl Handler<RunCommand> for Lane {

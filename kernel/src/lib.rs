@@ -40,6 +40,8 @@ pub mod result;
 pub mod router;
 pub mod saga;
 pub mod submission;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod wait;
 
 pub use wow_macros::{Aggregate, Command, Event};

@@ -86,11 +86,11 @@ pub fn submission(
     };
     let space = command
         .space
-        .or_else(|| (!commit.space.is_empty()).then(|| commit.space.to_string()));
+        .unwrap_or_else(|| commit.space.to_string());
     if let Some(tenant) = tenant {
         submission = submission.tenant(tenant);
     }
-    if let Some(space) = space {
+    if !space.is_empty() {
         submission = submission.space(space);
     }
     if let Some(owner) = command.owner {

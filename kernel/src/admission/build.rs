@@ -21,6 +21,9 @@ pub const HEADERS_MAX: usize = 32;
 /// The longest name and the longest value of a kept header, in bytes (spec/03).
 pub const HEADER_BYTES_MAX: usize = 1024;
 
+/// Names of kept headers that begin with this are the system's own.
+const RESERVED_HEADER_PREFIX: &str = "wow-";
+
 /// The shortest wait that can be asked for.
 const WAIT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
@@ -40,7 +43,8 @@ impl Admission {
             arrived,
         } = admitted;
         check_wait(&submission.wait, self.limits.wait_timeout_max)?;
-        check_headers(&submission.headers)?;
+        let is_system = matches!(submission.request_id, Some(SubmittedRequestId::System(_)));
+        check_headers(&submission.headers, is_system)?;
         if submission.chain.len() > CHAIN_DEPTH_MAX {
             return Err(CommandError::ChainTooDeep {
                 max: CHAIN_DEPTH_MAX,
@@ -145,9 +149,23 @@ fn check_wait(wait: &WaitPlan, timeout_max: Duration) -> Result<(), CommandError
     })
 }
 
-fn check_headers(headers: &Headers) -> Result<(), CommandError> {
+/// Checks the headers to keep. Those with our prefix count what sagas have done: a caller that
+/// could set them could stop another's saga.
+fn check_headers(headers: &Headers, is_system: bool) -> Result<(), CommandError> {
     if headers.is_empty() {
         return Ok(());
+    }
+    let refused = |name: &str, reason: String| CommandError::ParameterInvalid {
+        name: format!("header '{}'", name.chars().take(64).collect::<String>()),
+        reason,
+    };
+    let is_ours = |name: &str| {
+        let prefix = name.as_bytes().get(..RESERVED_HEADER_PREFIX.len());
+        prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(RESERVED_HEADER_PREFIX.as_bytes()))
+    };
+    if let Some(name) = headers.keys().find(|name| !is_system && is_ours(name)) {
+        let reason = format!("names beginning with '{RESERVED_HEADER_PREFIX}' are reserved");
+        return Err(refused(name, reason));
     }
     let is_trace = |name: &str| matches!(name, "traceparent" | "tracestate");
     if headers.keys().filter(|name| !is_trace(name)).count() > HEADERS_MAX {
@@ -161,10 +179,10 @@ fn check_headers(headers: &Headers) -> Result<(), CommandError> {
         .find(|(name, value)| name.len().max(value.len()) > HEADER_BYTES_MAX);
     match too_long {
         None => Ok(()),
-        Some((name, _)) => Err(CommandError::ParameterInvalid {
-            name: format!("header '{}'", name.chars().take(64).collect::<String>()),
-            reason: format!("it is longer than {HEADER_BYTES_MAX} bytes"),
-        }),
+        Some((name, _)) => Err(refused(
+            name,
+            format!("it is longer than {HEADER_BYTES_MAX} bytes"),
+        )),
     }
 }
 

@@ -118,6 +118,11 @@ impl AggregateDefinition {
         self.commands.iter().find(|command| &*command.name == name)
     }
 
+    /// Whether its states are of this type.
+    pub fn is<A: Aggregate>(&self) -> bool {
+        self.state_type == TypeId::of::<A>()
+    }
+
     /// Whether the owner's id is the aggregate's id.
     pub fn owner_is_id(&self) -> bool {
         self.spec.owner == OwnerPolicy::AggregateId

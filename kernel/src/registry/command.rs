@@ -152,7 +152,7 @@ fn decode<C: Command>(body: &[u8], strict: bool) -> Result<Payload, BodyFault> {
     let mut unknown = None;
     let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
     let mut note = |path: serde_ignored::Path<'_>| {
-        unknown.get_or_insert_with(|| path.to_string());
+        unknown.get_or_insert_with(|| written(&path));
     };
     let decoded = if tracked.is_human_readable() {
         serde_ignored::deserialize::<_, _, C>(tracked, &mut note)
@@ -170,6 +170,22 @@ fn decode<C: Command>(body: &[u8], strict: bool) -> Result<Payload, BodyFault> {
             reason: "unknown field".into(),
         }),
         _ => Ok(Arc::new(command)),
+    }
+}
+
+/// The path of an unknown field, in the form that every other fault has: `items[2].price`.
+fn written(path: &serde_ignored::Path<'_>) -> String {
+    use serde_ignored::Path;
+    match path {
+        Path::Root => String::new(),
+        Path::Seq { parent, index } => format!("{}[{index}]", written(parent)),
+        Path::Map { parent, key } => match written(parent) {
+            parent if parent.is_empty() => key.clone(),
+            parent => format!("{parent}.{key}"),
+        },
+        Path::Some { parent }
+        | Path::NewtypeStruct { parent }
+        | Path::NewtypeVariant { parent } => written(parent),
     }
 }
 

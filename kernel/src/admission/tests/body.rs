@@ -216,6 +216,8 @@ fn r5_unknown_fields_are_refused_unless_the_type_takes_them() {
     let fixture = Fixture::new(AccessMode::Open);
     let (path, _) = refusal(&fixture, "open", r#"{"amount":1,"note":{"a":1}}"#);
     assert_eq!(path, "note");
+    let nested = r#"{"items":[{"price":1},{"price":1,"note":2}]}"#;
+    assert_eq!(refusal(&fixture, "open", nested).0, "items[1].note");
     let lenient = r#"{"items":[{"price":1,"note":"x"}],"more":[1e400]}"#;
     assert!(
         fixture

@@ -110,6 +110,24 @@ fn r7_kept_headers_are_bounded_in_number_and_size() {
 }
 
 #[test]
+fn r8_a_caller_cant_set_headers_that_are_ours() {
+    let fixture = Fixture::new(AccessMode::Open);
+    for name in [crate::saga::DEPTH_HEADER, "WOW-Saga-Depth", "wow-"] {
+        let request = open().header(name, "31");
+        let error = fixture.error(request.clone().request_id("r1"));
+        assert_eq!(error.code(), "wow.command.parameter-invalid");
+        let mut ours = request;
+        ours.request_id = Some(SubmittedRequestId::System(RequestId::trusted("wow:s:x")));
+        assert!(fixture.admit(ours).is_ok());
+    }
+    assert!(
+        fixture
+            .admit(open().header("wow", "1").header("é-wow-", "1"))
+            .is_ok()
+    );
+}
+
+#[test]
 fn r8_a_request_without_an_id_gets_one_that_is_marked() {
     let fixture = Fixture::new(AccessMode::Open);
     let first = fixture.admit(open()).unwrap();

@@ -120,6 +120,8 @@ pub(super) struct Open {
     amount: i64,
     #[serde(default)]
     name: String,
+    #[serde(default)]
+    items: Option<Vec<Item>>,
 }
 
 impl Command for Open {
@@ -419,7 +421,7 @@ pub(super) fn opened(request: &str, id: &str, subject: &str, owner: &str) -> Com
         owner: OwnerId::trusted(owner),
         space: SpaceId::none(),
         origin: NodeName::trusted("node-2"),
-        events: Vec::new(),
+        events: Arc::from([]),
         result: None,
         headers: Headers::new(),
         committed_at: 0,
