@@ -14,7 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::time::timeout;
 use wow_kernel::access::Principal;
 use wow_kernel::commit::{Commit, StoredSnapshot};
 use wow_kernel::error::CommandError;
@@ -250,6 +251,10 @@ pub(super) struct Recorder {
     pub(super) signals: Mutex<Option<mpsc::Receiver<Result<CommandResult, CommandError>>>>,
     pub(super) accepting: Mutex<bool>,
     pub(super) ready: Mutex<bool>,
+    /// A submission is answered once it has one of these.
+    pub(super) permits: Semaphore,
+    /// The submissions that wait for one.
+    pub(super) waiting: watch::Sender<usize>,
 }
 
 impl Recorder {
@@ -264,7 +269,19 @@ impl Recorder {
             signals: Mutex::default(),
             accepting: Mutex::new(true),
             ready: Mutex::new(true),
+            permits: Semaphore::new(1000),
+            waiting: watch::Sender::new(0),
         })
+    }
+
+    /// Ends once this many submissions wait.
+    pub(super) async fn until_waiting(&self, count: usize) {
+        let mut waiting = self.waiting.subscribe();
+        let reached = waiting.wait_for(|waiting| *waiting == count);
+        timeout(Duration::from_secs(20), reached)
+            .await
+            .expect("the submissions come and go in time")
+            .expect("the recorder lives");
     }
 
     /// The one submission that was made.
@@ -275,10 +292,26 @@ impl Recorder {
     }
 }
 
+/// Counts itself out when its submission is answered, or dropped.
+struct Waiting<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|waiting| *waiting -= 1);
+    }
+}
+
 #[async_trait]
 impl Gateway for Recorder {
     async fn submit(&self, submission: Submission) -> Result<CommandResult, CommandError> {
         self.submissions.lock().push(submission);
+        self.waiting.send_modify(|waiting| *waiting += 1);
+        let _waiting = Waiting(&self.waiting);
+        self.permits
+            .acquire()
+            .await
+            .expect("the gate is never closed")
+            .forget();
         self.answer.lock().clone()
     }
 

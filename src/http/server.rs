@@ -77,6 +77,8 @@ impl HttpServer {
         .tcp_nodelay(true)
         .keep_alive(KeepAlive::Timeout(settings.keep_alive))
         .client_request_timeout(settings.head_timeout)
+        // A client that closes is gone: its wait ends here and holds no place (R66).
+        .h1_allow_half_closed(false)
         .shutdown_timeout(
             settings
                 .stop_timeout

@@ -14,16 +14,30 @@ fn every_error() -> Vec<CommandError> {
     let text = || "x".to_owned();
     vec![
         TypeUnknown { what: text() },
-        IdentityConflict { fact: "tenant", sources: text() },
-        IdentityInvalid { fact: "tenant", fault: IdFault::Empty },
+        IdentityConflict {
+            fact: "tenant",
+            sources: text(),
+        },
+        IdentityInvalid {
+            fact: "tenant",
+            fault: IdFault::Empty,
+        },
         Unauthenticated,
         Denied,
-        BodyInvalid { path: text(), reason: text() },
+        BodyInvalid {
+            path: text(),
+            reason: text(),
+        },
         Invalid { errors: Vec::new() },
         BodyTooLarge { limit: 1 },
-        ParameterInvalid { name: text(), reason: text() },
+        ParameterInvalid {
+            name: text(),
+            reason: text(),
+        },
         TransformerIdentity,
-        RequestIdInvalid { fault: IdFault::Reserved },
+        RequestIdInvalid {
+            fault: IdFault::Reserved,
+        },
         RequestIdReused,
         AggregateExists,
         NotFound,
@@ -33,11 +47,16 @@ fn every_error() -> Vec<CommandError> {
         OtherSpace,
         Reentrant { chain: text() },
         ChainTooDeep { max: 1 },
-        Busy { bound: Bound::InFlight },
+        Busy {
+            bound: Bound::InFlight,
+        },
         Timeout,
         Panicked,
         DecideTimeout,
-        VersionMismatch { expected: 1, current: 2 },
+        VersionMismatch {
+            expected: 1,
+            current: 2,
+        },
         Conflict,
         OutcomeUnknown,
         StorageUnavailable,
@@ -57,7 +76,9 @@ fn spec_status(error: &CommandError) -> u16 {
     use CommandError::*;
     match error {
         TypeUnknown { .. } | NotFound => 404,
-        IdentityConflict { .. } | IdentityInvalid { .. } | BodyInvalid { .. } | Invalid { .. } => 400,
+        IdentityConflict { .. } | IdentityInvalid { .. } | BodyInvalid { .. } | Invalid { .. } => {
+            400
+        }
         ParameterInvalid { .. } | RequestIdInvalid { .. } | VersionNotReached { .. } => 400,
         Rejected(_) | StageUnavailable { .. } => 400,
         Unauthenticated => 401,
@@ -83,7 +104,10 @@ fn every_error_has_the_status_of_the_contract_and_a_row_that_agrees() {
             assert_eq!(row.retryable, error.is_retryable(), "{code}");
         }
     }
-    let kinds = every_error().iter().map(std::mem::discriminant).collect::<HashSet<_>>();
+    let kinds = every_error()
+        .iter()
+        .map(std::mem::discriminant)
+        .collect::<HashSet<_>>();
     assert_eq!(kinds.len(), every_error().len());
 }
 
@@ -122,7 +146,11 @@ fn the_table_has_each_code_once_in_the_shape_of_a_code() {
         let kebab = |part: &&str| {
             !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
         };
-        assert!(parts.len() == 3 && parts[0] == "wow" && parts.iter().all(kebab), "{}", row.code);
+        assert!(
+            parts.len() == 3 && parts[0] == "wow" && parts.iter().all(kebab),
+            "{}",
+            row.code
+        );
         assert!(StatusCode::from_u16(row.status).is_ok_and(|status| status.as_u16() >= 400));
         assert!(!row.advice.is_empty());
     }
@@ -132,7 +160,12 @@ fn the_table_has_each_code_once_in_the_shape_of_a_code() {
 fn every_refusal_of_the_edge_is_in_the_table() {
     for (refusal, status) in [
         (Refusal::NotFound, 404),
-        (Refusal::MethodNotAllowed { allow: "PUT".to_owned() }, 405),
+        (
+            Refusal::MethodNotAllowed {
+                allow: "PUT".to_owned(),
+            },
+            405,
+        ),
         (Refusal::UnsupportedMediaType, 415),
         (Refusal::PathInvalid, 400),
         (Refusal::UriTooLong { limit: 1 }, 414),

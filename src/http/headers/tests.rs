@@ -76,7 +76,10 @@ fn r3_an_empty_identity_header_is_refused() {
     ] {
         let map = map(&[(name, "")]);
         let read = RequestHeaders::read(&map).unwrap().identity(known, "fact");
-        let empty = CommandError::IdentityInvalid { fact: "fact", fault: IdFault::Empty };
+        let empty = CommandError::IdentityInvalid {
+            fact: "fact",
+            fault: IdFault::Empty,
+        };
         assert_eq!(read, Err(empty), "{name}");
     }
 }
@@ -95,7 +98,11 @@ fn r60_the_stage_is_snapshot_unless_given_in_whatever_case() {
         assert_eq!(plan(&[("Command-Wait-Stage", text)]).unwrap().stage, stage);
     }
     for bad in ["", "DONE", "SNAPSHOT,SENT", "SNAPSHO"] {
-        assert_eq!(named(plan(&[("Command-Wait-Stage", bad)])), "Command-Wait-Stage", "{bad}");
+        assert_eq!(
+            named(plan(&[("Command-Wait-Stage", bad)])),
+            "Command-Wait-Stage",
+            "{bad}"
+        );
     }
 }
 
@@ -118,7 +125,10 @@ fn r62_a_tail_goes_with_a_saga() {
     let saga = ("Command-Wait-Stage", "SAGA_HANDLED");
     let tail = ("Command-Wait-Tail-Stage", "SNAPSHOT");
     let found = plan(&[saga, tail, ("Command-Wait-Tail-Context", "example")]).unwrap();
-    let filter = StageFilter { context: Some("example".to_owned()), ..StageFilter::default() };
+    let filter = StageFilter {
+        context: Some("example".to_owned()),
+        ..StageFilter::default()
+    };
     assert_eq!(found.tail, Some((Stage::Snapshot, filter)));
     for bad in [
         &[tail][..],
@@ -136,7 +146,18 @@ fn r63_a_timeout_is_1_to_the_most_allowed_in_milliseconds() {
     assert_eq!(timeout("1").unwrap(), Duration::from_millis(1));
     assert_eq!(timeout("300000").unwrap(), Duration::from_secs(300));
     assert_eq!(plan(&[]).unwrap().timeout, Duration::from_secs(30));
-    for bad in ["", "0", "-1", "+1", "1.5", "1e3", "NaN", "0x10", "300001", "99999999999999999999"] {
+    for bad in [
+        "",
+        "0",
+        "-1",
+        "+1",
+        "1.5",
+        "1e3",
+        "NaN",
+        "0x10",
+        "300001",
+        "99999999999999999999",
+    ] {
         assert_eq!(named(timeout(bad)), "Command-Wait-Timeout", "{bad}");
     }
 }
@@ -145,9 +166,21 @@ fn r63_a_timeout_is_1_to_the_most_allowed_in_milliseconds() {
 fn the_old_spelling_of_the_timeout_is_taken_and_must_agree_with_the_new_one() {
     let old = ("Command-Wait-Timout", "5000");
     assert_eq!(plan(&[old]).unwrap().timeout, Duration::from_secs(5));
-    assert_eq!(plan(&[old, ("Command-Wait-Timeout", "5000")]).unwrap().timeout.as_secs(), 5);
-    assert_eq!(named(plan(&[old, ("Command-Wait-Timeout", "6000")])), "Command-Wait-Timeout");
-    assert_eq!(named(plan(&[("Command-Wait-Timout", "-1")])), "Command-Wait-Timout");
+    assert_eq!(
+        plan(&[old, ("Command-Wait-Timeout", "5000")])
+            .unwrap()
+            .timeout
+            .as_secs(),
+        5
+    );
+    assert_eq!(
+        named(plan(&[old, ("Command-Wait-Timeout", "6000")])),
+        "Command-Wait-Timeout"
+    );
+    assert_eq!(
+        named(plan(&[("Command-Wait-Timout", "-1")])),
+        "Command-Wait-Timout"
+    );
 }
 
 #[test]
@@ -179,7 +212,10 @@ fn local_first_is_true_or_false_in_whatever_case() {
 #[test]
 fn kept_headers_are_bounded_in_number_and_size() {
     let kept = |headers: &[(String, String)]| {
-        let headers: Vec<_> = headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
+        let headers: Vec<_> = headers
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .collect();
         let map = map(&headers);
         let read = RequestHeaders::read(&map)?;
         let kept: Result<Vec<_>, _> = read.kept().collect();
@@ -193,8 +229,15 @@ fn kept_headers_are_bounded_in_number_and_size() {
     assert_eq!(named(kept(&[header(1, 1025)])), "Command-Header-n1");
     let long = (format!("Command-Header-{}", "n".repeat(129)), String::new());
     assert!(kept(&[long]).is_err());
-    for name in ["Command-Header-", "Command-Header-Traceparent", "Command-Header-Tracestate"] {
-        assert!(kept(&[(name.to_owned(), "v".to_owned())]).is_err(), "{name}");
+    for name in [
+        "Command-Header-",
+        "Command-Header-Traceparent",
+        "Command-Header-Tracestate",
+    ] {
+        assert!(
+            kept(&[(name.to_owned(), "v".to_owned())]).is_err(),
+            "{name}"
+        );
     }
 }
 
@@ -204,14 +247,21 @@ fn a_value_that_is_not_utf_8_is_refused_by_name() {
     let name = HeaderName::from_static("command-owner-id");
     map.append(name, HeaderValue::from_bytes(b"\xff\xfe").unwrap());
     let headers = RequestHeaders::read(&map).unwrap();
-    assert_eq!(named(headers.identity(Known::Owner, "owner")), "Command-Owner-Id");
+    assert_eq!(
+        named(headers.identity(Known::Owner, "owner")),
+        "Command-Owner-Id"
+    );
 }
 
 #[test]
 fn only_a_bearer_token_is_a_token() {
     let bearer = |text| {
         let map = map(&[("Authorization", text)]);
-        RequestHeaders::read(&map).unwrap().bearer().unwrap().map(str::to_owned)
+        RequestHeaders::read(&map)
+            .unwrap()
+            .bearer()
+            .unwrap()
+            .map(str::to_owned)
     };
     assert_eq!(bearer("Bearer abc").as_deref(), Some("abc"));
     assert_eq!(bearer("bearer  abc").as_deref(), Some("abc"));

@@ -17,7 +17,9 @@ fn each_reference(value: &Value, found: &mut Vec<String>) {
             if let Some(Value::String(target)) = object.get("$ref") {
                 found.push(target.clone());
             }
-            object.values().for_each(|value| each_reference(value, found));
+            object
+                .values()
+                .for_each(|value| each_reference(value, found));
         }
         Value::Array(values) => values.iter().for_each(|value| each_reference(value, found)),
         _ => {}
@@ -46,13 +48,19 @@ fn every_operation_has_an_id_of_its_own_and_describes_each_variable_of_its_path(
             assert!(ids.insert(id), "{verb} {path}");
             assert!(operation["responses"]["200"].is_object());
             let named = |parameter: &&Value| parameter["in"] == "path";
-            let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+            let parameters = operation["parameters"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
             let described: Vec<_> = parameters
                 .iter()
                 .filter(named)
                 .map(|parameter| format!("{{{}}}", parameter["name"].as_str().unwrap()))
                 .collect();
-            let in_path: Vec<_> = path.split('/').filter(|part| part.starts_with('{')).collect();
+            let in_path: Vec<_> = path
+                .split('/')
+                .filter(|part| part.starts_with('{'))
+                .collect();
             assert_eq!(described, in_path, "{path}");
         }
     }
@@ -69,9 +77,19 @@ fn commands_and_reads_are_described_from_their_declarations() {
     assert_eq!(create["requestBody"]["required"], true);
     let properties = &openapi["components"]["schemas"]["CreateAccount"]["properties"];
     assert!(properties["name"].is_object() && properties["balance"].is_object());
-    assert_eq!(paths["/account/{id}/entry"].as_object().unwrap().len(), 1, "PUT alone is shown");
-    assert_eq!(paths["/owner/{ownerId}/cart/view_cart"]["put"]["requestBody"]["required"], false);
-    assert!(paths["/cart/view_cart"].is_null(), "the full path alone is shown");
+    assert_eq!(
+        paths["/account/{id}/entry"].as_object().unwrap().len(),
+        1,
+        "PUT alone is shown"
+    );
+    assert_eq!(
+        paths["/owner/{ownerId}/cart/view_cart"]["put"]["requestBody"]["required"],
+        false
+    );
+    assert!(
+        paths["/cart/view_cart"].is_null(),
+        "the full path alone is shown"
+    );
     assert!(paths["/account/{id}/state"]["get"].is_object());
     assert!(paths["/wow/command/send"]["post"].is_object());
     let busy = &openapi["components"]["responses"]["429"]["description"];

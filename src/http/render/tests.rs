@@ -88,7 +88,10 @@ fn a_failed_command_says_what_is_known_of_it() {
     let json = json(&result);
     assert_eq!(json["aggregateVersion"], Value::Null);
     assert_eq!(json["errorCode"], "wow.command.invalid");
-    assert_eq!(json["errorMsg"], "the command is invalid: amount must be positive");
+    assert_eq!(
+        json["errorMsg"],
+        "the command is invalid: amount must be positive"
+    );
     assert_eq!(json["bindingErrors"][0]["name"], "amount");
     assert_eq!(json["bindingErrors"][0]["msg"], "must be positive");
     assert_eq!(json["succeeded"], false);
@@ -99,7 +102,10 @@ fn a_failed_command_says_what_is_known_of_it() {
 fn numbers_of_a_result_map_come_out_byte_for_byte() {
     let map = r#"{"big":18446744073709551615,"exact":"0.10","float":1.10}"#;
     let raw: Arc<RawValue> = RawValue::from_string(map.to_owned()).unwrap().into();
-    let result = CommandResult { result: Some(raw), ..fixture::result() };
+    let result = CommandResult {
+        result: Some(raw),
+        ..fixture::result()
+    };
     let text = String::from_utf8(result_json(&result, Uuid::nil())).unwrap();
     assert!(text.contains(&format!("\"result\":{map},")), "{text}");
 }
@@ -117,17 +123,28 @@ fn a_foreign_aggregate_is_named_without_its_context() {
 
 #[test]
 fn r31_a_busy_answer_says_when_to_come_back() {
-    let error = CommandError::Busy { bound: Bound::LaneQueue };
-    let result = CommandResult { error: Some(error.clone()), ..fixture::result() };
+    let error = CommandError::Busy {
+        bound: Bound::LaneQueue,
+    };
+    let result = CommandResult {
+        error: Some(error.clone()),
+        ..fixture::result()
+    };
     for response in [command_result(&result), refusal(&error.into())] {
         assert_eq!(response.status(), 429);
         assert_eq!(response.headers().get("retry-after").unwrap(), "1");
-        assert_eq!(response.headers().get("wow-error-code").unwrap(), "wow.command.busy");
+        assert_eq!(
+            response.headers().get("wow-error-code").unwrap(),
+            "wow.command.busy"
+        );
     }
 }
 
 #[test]
 fn a_code_that_no_header_can_hold_is_made_to_fit() {
-    assert_eq!(code_value("order.späte\nLieferung"), "order.sp_te_Lieferung");
+    assert_eq!(
+        code_value("order.späte\nLieferung"),
+        "order.sp_te_Lieferung"
+    );
     assert_eq!(code_value("order.late"), "order.late");
 }

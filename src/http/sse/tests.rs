@@ -2,10 +2,10 @@
 
 use actix_web::body::MessageBody;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use wow_kernel::wait::Stage;
 
@@ -19,7 +19,11 @@ fn parse(text: &str) -> (String, String, Value) {
         lines.map(str::to_owned).collect::<Vec<_>>().join("\n")
     };
     assert!(text.ends_with("\n\n"), "{text:?}");
-    (field("id: "), field("event: "), serde_json::from_str(&field("data: ")).unwrap())
+    (
+        field("id: "),
+        field("event: "),
+        serde_json::from_str(&field("data: ")).unwrap(),
+    )
 }
 
 async fn whole(response: HttpResponse) -> String {
@@ -57,7 +61,10 @@ async fn r64_every_stage_is_an_event_named_by_it() {
 
 #[actix_web::test]
 async fn a_failed_stage_is_an_event_with_its_code_inside_and_ends_the_stream() {
-    let failed = CommandResult { error: Some(CommandError::Conflict), ..at(Stage::Processed) };
+    let failed = CommandResult {
+        error: Some(CommandError::Conflict),
+        ..at(Stage::Processed)
+    };
     let (sender, receiver) = mpsc::channel(8);
     sender.try_send(Ok(at(Stage::Sent))).unwrap();
     sender.try_send(Ok(failed)).unwrap();
@@ -88,7 +95,10 @@ async fn a_failure_before_any_signal_is_one_event_named_by_its_code() {
 #[actix_web::test]
 async fn no_line_break_in_data_or_name_breaks_an_event() {
     let map = RawValue::from_string("{\n\"a\":\r\n1}".to_owned()).unwrap();
-    let result = CommandResult { result: Some(Arc::from(map)), ..at(Stage::Processed) };
+    let result = CommandResult {
+        result: Some(Arc::from(map)),
+        ..at(Stage::Processed)
+    };
     let (_, _, data) = parse(&streamed(vec![Ok(result)]).await[0]);
     assert_eq!(data["result"]["a"], 1);
     let rejection = wow_kernel::model::Rejection::new("a\n\ndata: b", "no");
@@ -109,7 +119,13 @@ async fn a_silent_stream_sends_a_comment_every_fifteen_seconds() {
     }
     sender.try_send(Ok(at(Stage::Sent))).unwrap();
     let bytes = poll_fn(|context| body.as_mut().poll_next(context)).await;
-    assert!(bytes.unwrap().map_err(|_| "body").unwrap().starts_with(b"id: "));
+    assert!(
+        bytes
+            .unwrap()
+            .map_err(|_| "body")
+            .unwrap()
+            .starts_with(b"id: ")
+    );
 }
 
 #[actix_web::test]

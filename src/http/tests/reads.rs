@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use wow_kernel::commit::{AggregateFacts, Commit, RecordedEvent, StoredSnapshot};
 use wow_kernel::error::CommandError;
 use wow_kernel::id::{
-    AggregateId, AggregateKey, AggregateType, CommandId, NodeName, OwnerId, PartitionNo,
-    RequestId, SpaceId, TenantId, Version,
+    AggregateId, AggregateKey, AggregateType, CommandId, NodeName, OwnerId, PartitionNo, RequestId,
+    SpaceId, TenantId, Version,
 };
 use wow_kernel::submission::Source;
 
@@ -38,11 +38,11 @@ fn commit(version: Version) -> Commit {
         owner: OwnerId::trusted("o"),
         space: SpaceId::trusted("s"),
         origin: NodeName::trusted("n"),
-        events: vec![RecordedEvent {
+        events: Arc::from([RecordedEvent {
             name: Arc::from("prepared"),
             revision: 2,
             body: RawValue::from_string(body).unwrap(),
-        }],
+        }]),
         result: None,
         headers: [("channel".to_owned(), "app".to_owned())].into(),
         committed_at: 1_700_000_000_000,
@@ -55,18 +55,27 @@ async fn a_state_is_answered_byte_for_byte() {
         ("/account/a-1/state", StateAt::Latest),
         ("/account/a-1/state/3", StateAt::Version(3)),
         ("/account/a-1/state/0", StateAt::Version(0)),
-        ("/account/a-1/state/time/1700000000000", StateAt::Time(1_700_000_000_000)),
+        (
+            "/account/a-1/state/time/1700000000000",
+            StateAt::Time(1_700_000_000_000),
+        ),
     ] {
         let recorder = Recorder::new();
         let answer = send(&recorder, TestRequest::get().uri(uri)).await;
-        assert_eq!((answer.status, answer.header("wow-error-code")), (200, "Ok"));
+        assert_eq!(
+            (answer.status, answer.header("wow-error-code")),
+            (200, "Ok")
+        );
         assert_eq!(answer.body, r#"{"balance":18446744073709551615}"#);
         assert_eq!(answer.header("cache-control"), "no-store");
         match &recorder.asked.lock()[..] {
             [Asked::State(request, asked)] => {
                 assert_eq!(*asked, at);
                 assert_eq!(request.aggregate.spec.name, "account");
-                assert_eq!(request.facts.aggregate_id, [(Source::Path, "a-1".to_owned())]);
+                assert_eq!(
+                    request.facts.aggregate_id,
+                    [(Source::Path, "a-1".to_owned())]
+                );
             }
             other => panic!("{other:?}"),
         }
@@ -83,7 +92,10 @@ async fn a_type_whose_owner_is_the_id_is_read_by_its_owner() {
     assert_eq!(send(&recorder, request).await.status, 200);
     match &recorder.asked.lock()[..] {
         [Asked::State(request, _)] => {
-            let twice = [(Source::Path, "o-1".to_owned()), (Source::Header, "o-1".to_owned())];
+            let twice = [
+                (Source::Path, "o-1".to_owned()),
+                (Source::Header, "o-1".to_owned()),
+            ];
             assert_eq!(request.facts.owner, twice);
             assert!(request.facts.aggregate_id.is_empty());
             assert_eq!(request.principal.subject.as_deref(), Some("alice"));
@@ -121,7 +133,10 @@ async fn a_version_time_or_range_that_is_none_is_a_400_that_names_it() {
         ("/account/a/event/x/5", "headVersion"),
         ("/account/a/event/5/4", "tailVersion"),
         ("/account/a/state/tracing?headVersion=0", "headVersion"),
-        ("/account/a/state/tracing?headVersion=5&tailVersion=4", "tailVersion"),
+        (
+            "/account/a/state/tracing?headVersion=5&tailVersion=4",
+            "tailVersion",
+        ),
         ("/account/a/state/tracing?limit=-1", "limit"),
         ("/account/a/state/tracing?limit=4", "limit"),
         ("/account/a/state/tracing?limit=1&limit=1", "limit"),
@@ -129,7 +144,11 @@ async fn a_version_time_or_range_that_is_none_is_a_400_that_names_it() {
     ] {
         let recorder = Recorder::new();
         let answer = send(&recorder, TestRequest::get().uri(uri)).await;
-        assert_eq!((answer.status, &*answer.code()), (400, "wow.command.parameter-invalid"), "{uri}");
+        assert_eq!(
+            (answer.status, &*answer.code()),
+            (400, "wow.command.parameter-invalid"),
+            "{uri}"
+        );
         assert_eq!(answer.json()["bindingErrors"][0]["name"], name, "{uri}");
         assert!(recorder.asked.lock().is_empty());
     }
@@ -160,7 +179,11 @@ async fn a_snapshot_has_every_key_of_the_contract_and_no_other() {
         snapshot_time: 3,
     });
     let answer = send(&recorder, TestRequest::get().uri("/account/a-1/snapshot")).await;
-    assert!(answer.body.contains(r#""state":{"balance":9007199254740993}"#));
+    assert!(
+        answer
+            .body
+            .contains(r#""state":{"balance":9007199254740993}"#)
+    );
     let expected = json!({
         "contextName": "example",
         "aggregateName": "account",
@@ -213,7 +236,10 @@ async fn commits_have_every_key_of_the_contract_and_no_other() {
     let answer = send(&recorder, TestRequest::get().uri("/account/a-1/event/1/10")).await;
     assert_eq!(answer.json(), json!([commit_json(1), commit_json(2)]));
     let asked = recorder.asked.lock();
-    assert!(matches!(&asked[..], [Asked::Commits(_, 1, 10, 4)]), "{asked:?}");
+    assert!(
+        matches!(&asked[..], [Asked::Commits(_, 1, 10, 4)]),
+        "{asked:?}"
+    );
 }
 
 #[actix_web::test]
@@ -221,7 +247,10 @@ async fn more_commits_than_one_answer_holds_are_refused_not_cut() {
     let recorder = Recorder::new();
     *recorder.commits.lock() = (1..=9).map(commit).collect();
     let answer = send(&recorder, TestRequest::get().uri("/account/a-1/event/1/9")).await;
-    assert_eq!((answer.status, &*answer.code()), (400, "wow.command.parameter-invalid"));
+    assert_eq!(
+        (answer.status, &*answer.code()),
+        (400, "wow.command.parameter-invalid")
+    );
     assert_eq!(answer.json()["bindingErrors"][0]["name"], "tailVersion");
 }
 
@@ -234,10 +263,20 @@ async fn tracing_is_commits_with_the_state_after_each() {
     let mut expected = commit_json(2);
     expected["state"] = json!({"balance": 9_007_199_254_740_993_u64});
     assert_eq!(answer.json(), json!([expected]));
-    assert!(answer.body.contains(r#""state":{"balance":9007199254740993}"#));
-    assert!(matches!(&recorder.asked.lock()[..], [Asked::Tracing(_, 2, 8, 1)]));
+    assert!(
+        answer
+            .body
+            .contains(r#""state":{"balance":9007199254740993}"#)
+    );
+    assert!(matches!(
+        &recorder.asked.lock()[..],
+        [Asked::Tracing(_, 2, 8, 1)]
+    ));
     let all = Recorder::new();
     let answer = send(&all, TestRequest::get().uri("/account/a-1/state/tracing")).await;
     assert_eq!(answer.json(), json!([]));
-    assert!(matches!(&all.asked.lock()[..], [Asked::Tracing(_, 1, Version::MAX, 3)]));
+    assert!(matches!(
+        &all.asked.lock()[..],
+        [Asked::Tracing(_, 1, Version::MAX, 3)]
+    ));
 }
