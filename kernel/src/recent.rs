@@ -128,6 +128,11 @@ impl RecentRequests {
         self.entries.is_empty()
     }
 
+    /// Roughly how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        self.entries.capacity() * std::mem::size_of::<Entry>()
+    }
+
     /// Remembers a request. What doesn't fit the compact form is left to the log.
     pub fn remember(&mut self, record: &RequestRecord) {
         let large = record

@@ -19,8 +19,10 @@ pub struct CommandResult {
     pub stage: Stage,
     /// The context of the aggregate.
     pub context: Arc<str>,
-    /// The aggregate's type.
+    /// The aggregate's type, as the log names it.
     pub aggregate_type: AggregateType,
+    /// The same without its context.
+    pub aggregate_name: &'static str,
     /// Its tenant.
     pub tenant: TenantId,
     /// The owner the command was sent for.
@@ -36,7 +38,7 @@ pub struct CommandResult {
     /// The command that committed: the first one's where this was a duplicate (R40).
     pub command_id: CommandId,
     /// What reached the stage.
-    pub function: FunctionInfo,
+    pub function: Arc<FunctionInfo>,
     /// The result map of the commit, a JSON object.
     pub result: Option<Arc<RawValue>>,
     /// Whether the first commit of the request is what is answered (R40).

@@ -84,13 +84,11 @@ pub fn submission(
         (None, Some(_)) => None,
         (None, None) => Some(commit.key.tenant.to_string()),
     };
-    let space = command
-        .space
-        .or_else(|| (!commit.space.is_empty()).then(|| commit.space.to_string()));
+    let space = command.space.unwrap_or_else(|| commit.space.to_string());
     if let Some(tenant) = tenant {
         submission = submission.tenant(tenant);
     }
-    if let Some(space) = space {
+    if !space.is_empty() {
         submission = submission.space(space);
     }
     if let Some(owner) = command.owner {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -155,9 +156,9 @@ pub struct FunctionInfo {
     /// Its kind.
     pub kind: FunctionKind,
     /// The context it runs in.
-    pub context: String,
+    pub context: Arc<str>,
     /// The aggregate or subscription it belongs to.
-    pub processor: String,
+    pub processor: Arc<str>,
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
 }

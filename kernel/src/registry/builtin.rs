@@ -19,7 +19,7 @@ use crate::model::{
     AccessRule, BindingError, Command, CommandSpec, EventFault, Method, OwnerPolicy, Purity, Route,
 };
 
-const DELETED: &str = "aggregate_deleted";
+pub(crate) const DELETED: &str = "aggregate_deleted";
 const RECOVERED: &str = "aggregate_recovered";
 const TAGS_APPLIED: &str = "resource_tags_applied";
 const OWNER_TRANSFERRED: &str = "owner_transferred";

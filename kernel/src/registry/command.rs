@@ -17,6 +17,7 @@ use crate::commit::RecordedEvent;
 use crate::model::{
     Aggregate, BindingError, Command, CommandSpec, Decide, DecideContext, Event, Evolve, Rejection,
 };
+use crate::wait::{FunctionInfo, FunctionKind};
 
 /// Why a body is no command of its type (R5).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub struct CommandDefinition {
     pub spec: CommandSpec,
     /// Its Rust type.
     pub payload_type: TypeId,
+    /// What signals say of it.
+    pub function: Arc<FunctionInfo>,
     /// Its transformers, in order.
     pub(crate) transformers: Vec<TransformFn>,
     pub(super) decode: fn(&[u8], bool) -> Result<Payload, BodyFault>,
@@ -91,15 +94,31 @@ impl CommandDefinition {
     pub(super) fn with_decide<C: Command>(spec: CommandSpec, decide: DecideFn) -> Self {
         Self {
             name: Arc::from(spec.name),
-            spec,
             payload_type: TypeId::of::<C>(),
+            function: Arc::new(FunctionInfo {
+                kind: FunctionKind::Command,
+                context: Arc::from(""),
+                processor: Arc::from(""),
+                name: Arc::from(spec.name),
+            }),
             transformers: Vec::new(),
             decode: decode::<C>,
             validate: |payload| typed_payload::<C>(payload).validate(),
             aggregate_id: |payload| typed_payload::<C>(payload).aggregate_id(),
             decide,
             schema: |generator| generator.subschema_for::<C>(),
+            spec,
         }
+    }
+
+    /// Says which aggregate it belongs to.
+    pub(super) fn belonging_to(mut self, context: &Arc<str>, aggregate: &Arc<str>) -> Self {
+        self.function = Arc::new(FunctionInfo {
+            context: Arc::clone(context),
+            processor: Arc::clone(aggregate),
+            ..(*self.function).clone()
+        });
+        self
     }
 
     /// Reads a JSON body (R5).
@@ -152,7 +171,7 @@ fn decode<C: Command>(body: &[u8], strict: bool) -> Result<Payload, BodyFault> {
     let mut unknown = None;
     let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
     let mut note = |path: serde_ignored::Path<'_>| {
-        unknown.get_or_insert_with(|| path.to_string());
+        unknown.get_or_insert_with(|| written(&path));
     };
     let decoded = if tracked.is_human_readable() {
         serde_ignored::deserialize::<_, _, C>(tracked, &mut note)
@@ -170,6 +189,22 @@ fn decode<C: Command>(body: &[u8], strict: bool) -> Result<Payload, BodyFault> {
             reason: "unknown field".into(),
         }),
         _ => Ok(Arc::new(command)),
+    }
+}
+
+/// The path of an unknown field, in the form that every other fault has: `items[2].price`.
+fn written(path: &serde_ignored::Path<'_>) -> String {
+    use serde_ignored::Path;
+    match path {
+        Path::Root => String::new(),
+        Path::Seq { parent, index } => format!("{}[{index}]", written(parent)),
+        Path::Map { parent, key } => match written(parent) {
+            parent if parent.is_empty() => key.clone(),
+            parent => format!("{parent}.{key}"),
+        },
+        Path::Some { parent }
+        | Path::NewtypeStruct { parent }
+        | Path::NewtypeVariant { parent } => written(parent),
     }
 }
 

@@ -14,6 +14,8 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use aggregate::{AggregateDefinition, CommandSet, ErasedState};
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) use builtin::DELETED;
 pub use builtin::{BUILTIN_EVENTS, SystemEvent};
 pub use command::{BodyFault, CommandDefinition, DecideFault, DecideOutcome, Decided, TransformFn};
 pub use saga::SagaDefinition;
