@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use crate::access::{AccessMode, Principal};
+use crate::access::{AccessMode, Principal, check_has_owners};
 use crate::command::{BuiltCommand, Payload};
 use crate::error::CommandError;
 use crate::id::{Identity, NodeName};
@@ -96,6 +96,7 @@ impl Admission {
         let identity = self.identify(&submission, &aggregate, &definition)?;
         let principal = &submission.principal;
         let rule = definition.spec.access;
+        check_has_owners(self.mode, rule, aggregate.spec.owner, principal)?;
         self.authorizer
             .authorize(self.mode, rule, principal, &identity)
             .await?;
