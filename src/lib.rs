@@ -1,0 +1,3 @@
+//! A command runtime for event-sourced services.
+
+pub mod config;
