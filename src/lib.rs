@@ -1,3 +1,4 @@
 //! A command runtime for event-sourced services.
 
 pub mod config;
+pub mod telemetry;
