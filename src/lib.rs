@@ -1,4 +1,5 @@
 //! A command runtime for event-sourced services.
 
+pub mod access;
 pub mod config;
 pub mod telemetry;
