@@ -1,2 +1,48 @@
-//! The running Wow system.
+//! The running system of a Wow node: the only place with actors.
+//!
+//! ```text
+//! Handle ─Admit→ AdmissionActor ─Dispatch→ PartitionSupervisor ─RunCommand→ Lane
+//!   ↑               │ Register                                              │ state view
+//!   │               ↓                                                       ↓
+//!   └──stages──── Waits ←──Reached── SnapshotRunner, SagaRunner ←──────── Feed
+//!   └──outcome (a channel in the message) ← Lane          SagaRunner ─→ Handle
+//! ```
+//!
+//! Requests go down this graph and never wait for an answer from a mailbox: answers travel in
+//! channels that the messages carry, so no cycle can deadlock, and a caller that vanishes changes
+//! nothing below. Commands that a lane or a saga sends enter at the top like any other, carrying
+//! their call chain (R30).
+//!
+//! Invariants: a lane's address is held by the directory alone; a command is in a mailbox only
+//! with a permit of the node and, at a lane, a slot of its gate; from the append on, work belongs
+//! to the lane, never to its caller.
+
+mod admission;
+mod caller;
+mod directory;
+mod feed;
 pub mod handle;
+mod isolation;
+mod lane;
+mod limits;
+mod metrics;
+mod outcome;
+mod permits;
+mod routing;
+mod runner;
+mod shared;
+mod stages;
+mod supervisor;
+pub mod system;
+mod threads;
+mod time;
+mod waits;
+
+pub use admission::Submit;
+pub use handle::{Handle, Send};
+pub use isolation::BlockingPool;
+pub use limits::Limits;
+pub use metrics::Metrics;
+pub use system::{Ports, RunningSystem, StartError, StopReport, SystemConfig};
+pub use threads::Placement;
+pub use time::{NodeClock, NodeRandom};

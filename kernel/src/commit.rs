@@ -52,7 +52,7 @@ pub struct Commit {
     /// The node on which it was admitted.
     pub origin: NodeName,
     /// What happened, in order.
-    pub events: Vec<RecordedEvent>,
+    pub events: Arc<[RecordedEvent]>,
     /// The result map, a JSON object, where the command gave one.
     pub result: Option<Arc<RawValue>>,
     /// Headers, with the trace context among them.
@@ -73,9 +73,16 @@ impl Commit {
 
     /// Roughly how many bytes its row takes; what `log.max-entry-bytes` bounds.
     pub fn entry_bytes(&self) -> usize {
-        let events: usize =
-            self.events.iter().map(|event| event.name.len() + event.body.get().len() + 32).sum();
-        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let events: usize = self
+            .events
+            .iter()
+            .map(|event| event.name.len() + event.body.get().len() + 32)
+            .sum();
+        let headers: usize = self
+            .headers
+            .iter()
+            .map(|(name, value)| name.len() + value.len())
+            .sum();
         events + headers + self.result.as_ref().map_or(0, |result| result.get().len())
     }
 }

@@ -154,7 +154,9 @@ pub enum CommandError {
     #[error("deciding took too long; nothing was committed")]
     DecideTimeout,
     /// The expected version is not the current one (R53).
-    #[error("version {expected} was expected, the aggregate is at {current}; read it and decide anew")]
+    #[error(
+        "version {expected} was expected, the aggregate is at {current}; read it and decide anew"
+    )]
     VersionMismatch {
         /// What the caller expects.
         expected: Version,
@@ -205,7 +207,10 @@ pub enum CommandError {
 }
 
 fn summary(errors: &[BindingError]) -> String {
-    let all: Vec<_> = errors.iter().map(|error| format!("{} {}", error.name, error.msg)).collect();
+    let all: Vec<_> = errors
+        .iter()
+        .map(|error| format!("{} {}", error.name, error.msg))
+        .collect();
     all.join("; ")
 }
 

@@ -254,7 +254,14 @@ mod tests {
 
     #[test]
     fn r3_an_id_has_1_to_128_characters_and_no_control_slash_or_outer_blank() {
-        for good in ["a", "a b", "é", &"x".repeat(128), &"é".repeat(128), "a:b.c-d_e"] {
+        for good in [
+            "a",
+            "a b",
+            "é",
+            &"x".repeat(128),
+            &"é".repeat(128),
+            "a:b.c-d_e",
+        ] {
             assert!(AggregateId::parse(good).is_ok(), "{good}");
         }
         for (bad, fault) in [

@@ -23,16 +23,29 @@ pub mod access;
 pub mod admission;
 pub mod command;
 pub mod commit;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod error;
 pub mod execute;
+#[cfg(any(test, feature = "faults"))]
+pub mod faults;
 pub mod id;
+pub mod memory;
 pub mod model;
 pub mod partition;
 pub mod ports;
 pub mod recent;
 pub mod registry;
 pub mod result;
+pub mod router;
+pub mod saga;
 pub mod submission;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod wait;
 
 pub use wow_macros::{Aggregate, Command, Event};
+
+/// Named by the code of the derives, so that the crates which use them need not depend on it.
+#[doc(hidden)]
+pub use serde_json;

@@ -110,7 +110,12 @@ pub struct RecentRequests {
 impl RecentRequests {
     /// An empty set of at most `capacity` requests.
     pub fn new(capacity: usize) -> Self {
-        Self { capacity, entries: VecDeque::new(), callers: Vec::new(), command_types: Vec::new() }
+        Self {
+            capacity,
+            entries: VecDeque::new(),
+            callers: Vec::new(),
+            command_types: Vec::new(),
+        }
     }
 
     /// How many requests it holds.
@@ -123,10 +128,20 @@ impl RecentRequests {
         self.entries.is_empty()
     }
 
+    /// Roughly how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        self.entries.capacity() * std::mem::size_of::<Entry>()
+    }
+
     /// Remembers a request. What doesn't fit the compact form is left to the log.
     pub fn remember(&mut self, record: &RequestRecord) {
-        let large = record.result.as_ref().is_some_and(|r| r.get().len() > RESULT_BYTES_MAX);
-        let Ok(version) = u32::try_from(record.version) else { return };
+        let large = record
+            .result
+            .as_ref()
+            .is_some_and(|r| r.get().len() > RESULT_BYTES_MAX);
+        let Ok(version) = u32::try_from(record.version) else {
+            return;
+        };
         if self.capacity == 0 || large {
             return;
         }
@@ -178,8 +193,11 @@ impl RecentRequests {
 
     /// The set as a snapshot stores it.
     pub fn to_json(&self) -> String {
-        let rows: Vec<Row> =
-            self.entries.iter().map(|entry| Row::from(self.record(entry))).collect();
+        let rows: Vec<Row> = self
+            .entries
+            .iter()
+            .map(|entry| Row::from(self.record(entry)))
+            .collect();
         // Rows are texts and numbers: nothing in them that JSON can't hold.
         serde_json::to_string(&rows).unwrap_or_default()
     }
@@ -201,10 +219,13 @@ impl RecentRequests {
 
 /// The index of a value in a short list, adding it where it is new; none when the list is full.
 fn intern<T: PartialEq>(list: &mut Vec<T>, value: T) -> Option<u16> {
-    let index = list.iter().rposition(|known| *known == value).unwrap_or_else(|| {
-        list.push(value);
-        list.len() - 1
-    });
+    let index = list
+        .iter()
+        .rposition(|known| *known == value)
+        .unwrap_or_else(|| {
+            list.push(value);
+            list.len() - 1
+        });
     u16::try_from(index).ok()
 }
 

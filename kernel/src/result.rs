@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::error::CommandError;
-use crate::id::{AggregateId, AggregateType, CommandId, OwnerId, RequestId, SpaceId, TenantId, Version};
+use crate::id::{
+    AggregateId, AggregateType, CommandId, OwnerId, RequestId, SpaceId, TenantId, Version,
+};
 use crate::wait::{FunctionInfo, Stage};
 
 /// The answer to a command, or one signal on the way to it.
@@ -17,8 +19,10 @@ pub struct CommandResult {
     pub stage: Stage,
     /// The context of the aggregate.
     pub context: Arc<str>,
-    /// The aggregate's type.
+    /// The aggregate's type, as the log names it.
     pub aggregate_type: AggregateType,
+    /// The same without its context.
+    pub aggregate_name: &'static str,
     /// Its tenant.
     pub tenant: TenantId,
     /// The owner the command was sent for.

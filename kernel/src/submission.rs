@@ -172,7 +172,10 @@ impl Submission {
 
     /// A command of the process's own.
     pub fn typed<C: Command>(command: C) -> Self {
-        Self::new(Target::Typed(TypeId::of::<C>()), Body::Typed(Arc::new(command)))
+        Self::new(
+            Target::Typed(TypeId::of::<C>()),
+            Body::Typed(Arc::new(command)),
+        )
     }
 
     /// A command whose type is known only at run time.

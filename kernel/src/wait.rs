@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -59,7 +60,9 @@ impl fmt::Display for Stage {
 
 /// A stage that isn't one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no stage: use SENT, PROCESSED, SNAPSHOT, PROJECTED, EVENT_HANDLED or SAGA_HANDLED")]
+#[error(
+    "'{0}' is no stage: use SENT, PROCESSED, SNAPSHOT, PROJECTED, EVENT_HANDLED or SAGA_HANDLED"
+)]
 pub struct UnknownStage(pub String);
 
 impl FromStr for Stage {
@@ -120,7 +123,12 @@ impl WaitPlan {
 
     /// A plan for a stage with the default timeout.
     pub fn until(stage: Stage) -> Self {
-        Self { stage, filter: StageFilter::default(), tail: None, timeout: Self::DEFAULT_TIMEOUT }
+        Self {
+            stage,
+            filter: StageFilter::default(),
+            tail: None,
+            timeout: Self::DEFAULT_TIMEOUT,
+        }
     }
 }
 
@@ -148,9 +156,9 @@ pub struct FunctionInfo {
     /// Its kind.
     pub kind: FunctionKind,
     /// The context it runs in.
-    pub context: String,
+    pub context: Arc<str>,
     /// The aggregate or subscription it belongs to.
-    pub processor: String,
+    pub processor: Arc<str>,
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
 }

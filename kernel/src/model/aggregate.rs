@@ -53,6 +53,11 @@ pub trait Aggregate:
 /// Deciding changes nothing: it answers with events to commit, or rejects.
 /// It may do I/O through services in its context. A request that has committed is not
 /// decided again (R40), but a conflict with another node decides anew (R52).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not decide `{C}`",
+    label = "this command has no function",
+    note = "write `impl Decide<{C}> for {Self} {{ async fn decide(…) … }}`"
+)]
 pub trait Decide<C: Command>: Aggregate {
     /// Decides.
     ///

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::access::Principal;
 use crate::id::Identity;
@@ -43,23 +44,58 @@ pub struct BindingError {
 impl BindingError {
     /// A fault of a field.
     pub fn new(name: impl Into<String>, msg: impl Into<String>) -> Self {
-        Self { name: name.into(), msg: msg.into() }
+        Self {
+            name: name.into(),
+            msg: msg.into(),
+        }
     }
 }
 
-/// Runs a type's garde rules; what `#[command(validate)]` calls.
+/// Runs a type's garde rules; what `#[command(validate)]` calls. The faults have the names of
+/// the body, as serde writes them, not those of the Rust fields.
 pub fn validate_with_garde<T>(value: &T) -> Vec<BindingError>
 where
-    T: garde::Validate,
+    T: garde::Validate + Serialize,
     T::Context: Default,
 {
-    match value.validate() {
-        Ok(()) => Vec::new(),
-        Err(report) => report
-            .iter()
-            .map(|(path, error)| BindingError::new(path.to_string(), error.message()))
-            .collect(),
-    }
+    let Err(report) = value.validate() else {
+        return Vec::new();
+    };
+    // A value that can't be written keeps the Rust names.
+    let body = serde_json::to_value(value).unwrap_or_default();
+    report
+        .iter()
+        .map(|(path, error)| {
+            BindingError::new(body_path(&path.to_string(), &body), error.message())
+        })
+        .collect()
+}
+
+/// A path of Rust fields, `items[2].product_id`, as the path in the body: `items[2].productId`.
+fn body_path(path: &str, body: &Value) -> String {
+    let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
+    let mut place = Some(body);
+    let segments = path.split('.').map(|segment| {
+        let (field, indices) = segment.split_at(segment.find('[').unwrap_or(segment.len()));
+        let object = place.and_then(Value::as_object);
+        let found = object.and_then(|fields| {
+            fields
+                .get_key_value(field)
+                .or_else(|| fields.iter().find(|(name, _)| plain(name) == plain(field)))
+        });
+        place = found.and_then(|(_, value)| at_indices(value, indices));
+        format!("{}{indices}", found.map_or(field, |(name, _)| name))
+    });
+    segments.collect::<Vec<_>>().join(".")
+}
+
+/// The value at `[2][0]` of a value.
+fn at_indices<'a>(value: &'a Value, indices: &str) -> Option<&'a Value> {
+    indices
+        .split_terminator(']')
+        .try_fold(value, |value, index| {
+            value.get(index.strip_prefix('[')?.parse::<usize>().ok()?)
+        })
 }
 
 /// Whether the aggregate has to exist (R10).
@@ -199,9 +235,37 @@ impl CommandSpec {
             strict: true,
             id_field: None,
             variables: &[],
-            route: Route { method: Method::Put, action: name },
+            route: Route {
+                method: Method::Put,
+                action: name,
+            },
             empty_body: None,
             builtin: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn r5_the_path_of_a_fault_is_that_of_the_body() {
+        let body = json!({
+            "fromCart": true,
+            "order-lines": [{"product_id": "a"}, {"PRODUCT_ID": "b", "notes": [["x"]]}],
+        });
+        for (path, expected) in [
+            ("from_cart", "fromCart"),
+            ("order_lines[0].product_id", "order-lines[0].product_id"),
+            ("order_lines[1].product_id", "order-lines[1].PRODUCT_ID"),
+            ("order_lines[1].notes[0][0]", "order-lines[1].notes[0][0]"),
+            ("order_lines[7].product_id", "order-lines[7].product_id"),
+            ("left_out.inner", "left_out.inner"),
+            ("", ""),
+        ] {
+            assert_eq!(body_path(path, &body), expected);
         }
     }
 }

@@ -30,7 +30,9 @@ impl Services {
 
     /// The service of this type, if one was provided.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.by_type.get(&TypeId::of::<T>()).and_then(|service| service.downcast_ref())
+        self.by_type
+            .get(&TypeId::of::<T>())
+            .and_then(|service| service.downcast_ref())
     }
 }
 

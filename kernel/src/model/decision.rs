@@ -20,7 +20,10 @@ impl<E> Decision<E> {
 
     /// Commits these events, in this order, as one commit.
     pub fn events(events: impl IntoIterator<Item = E>) -> Self {
-        Self { events: events.into_iter().collect(), result: Map::new() }
+        Self {
+            events: events.into_iter().collect(),
+            result: Map::new(),
+        }
     }
 
     /// Commits nothing: the command is answered with the current version (R45).
@@ -67,7 +70,11 @@ pub struct Rejection {
 impl Rejection {
     /// A rejection with the domain's code and a message for the caller.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into(), kind: RejectionKind::Invalid }
+        Self {
+            code: code.into(),
+            message: message.into(),
+            kind: RejectionKind::Invalid,
+        }
     }
 
     /// The same, of another kind.

@@ -91,7 +91,10 @@ pub(crate) fn decode_stored<E: Event>(
         .enumerate()
         .find(|(_, spec)| spec.name == name || spec.aliases.contains(&name))
         .ok_or_else(|| EventFault::UnknownName(name.to_owned()))?;
-    let fault = |reason: String| EventFault::Body { name: name.to_owned(), reason };
+    let fault = |reason: String| EventFault::Body {
+        name: name.to_owned(),
+        reason,
+    };
     if revision == spec.revision {
         return E::decode(index, body).map_err(|error| fault(error.to_string()));
     }
@@ -102,9 +105,10 @@ pub(crate) fn decode_stored<E: Event>(
             known: spec.revision,
         });
     }
-    let upcast = spec
-        .upcast
-        .ok_or_else(|| EventFault::NoUpcaster { name: name.to_owned(), found: revision })?;
+    let upcast = spec.upcast.ok_or_else(|| EventFault::NoUpcaster {
+        name: name.to_owned(),
+        found: revision,
+    })?;
     let old = serde_json::from_str(body.get()).map_err(|error| fault(error.to_string()))?;
     let new = upcast(revision, old).map_err(fault)?;
     let raw = serde_json::value::to_raw_value(&new).map_err(|error| fault(error.to_string()))?;

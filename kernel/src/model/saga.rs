@@ -1,10 +1,10 @@
 //! Sagas: an entry of the log in, commands out. Stateless and pure (R83).
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Aggregate, Command, Evolve};
+use super::{Aggregate, Command, CommandSpec, Evolve};
+use crate::command::Payload;
 use crate::error::CommandError;
 use crate::id::{EpochMillis, Identity, Position, Version};
 
@@ -65,18 +65,23 @@ pub struct RejectedCommand<'a> {
 /// A command that a saga sends. Tenant and space are the event's unless set.
 #[derive(Clone)]
 pub struct SagaCommand {
-    pub(crate) payload: Arc<dyn Any + Send + Sync>,
+    pub(crate) payload: Payload,
     pub(crate) payload_type: std::any::TypeId,
     pub(crate) aggregate_id: Option<String>,
     pub(crate) owner: Option<String>,
     pub(crate) tenant: Option<String>,
     pub(crate) space: Option<String>,
+    spec: fn() -> CommandSpec,
+    write: fn(&Payload) -> serde_json::Result<String>,
 }
 
 impl SagaCommand {
     /// A command to the aggregate with this id.
     pub fn to<C: Command>(aggregate_id: impl Into<String>, command: C) -> Self {
-        Self { aggregate_id: Some(aggregate_id.into()), ..Self::new(command) }
+        Self {
+            aggregate_id: Some(aggregate_id.into()),
+            ..Self::new(command)
+        }
     }
 
     /// A command whose aggregate is named by its owner.
@@ -92,6 +97,8 @@ impl SagaCommand {
             owner: None,
             tenant: None,
             space: None,
+            spec: C::spec,
+            write: |payload| serde_json::to_string(payload.downcast_ref::<C>().expect("made above")),
         }
     }
 
@@ -109,7 +116,7 @@ impl SagaCommand {
         self
     }
 
-    /// Sets another space than the event's.
+    /// Sets another space than the event's; an empty one is none.
     #[must_use]
     pub fn space(mut self, space: impl Into<String>) -> Self {
         self.space = Some(space.into());
@@ -121,6 +128,19 @@ impl SagaCommand {
         self.payload.downcast_ref()
     }
 
+    /// The name of its type.
+    pub fn name(&self) -> &'static str {
+        (self.spec)().name
+    }
+
+    /// Its body as JSON.
+    ///
+    /// # Errors
+    /// What serde says of a value that JSON can't hold.
+    pub fn body(&self) -> Result<String, serde_json::Error> {
+        (self.write)(&self.payload)
+    }
+
     /// The aggregate id it is sent to, if it names one.
     pub fn target(&self) -> Option<&str> {
         self.aggregate_id.as_deref()
@@ -130,6 +150,7 @@ impl SagaCommand {
 impl fmt::Debug for SagaCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SagaCommand")
+            .field("name", &self.name())
             .field("aggregate_id", &self.aggregate_id)
             .field("owner", &self.owner)
             .finish_non_exhaustive()

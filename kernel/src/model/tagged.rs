@@ -64,12 +64,25 @@ mod tests {
     fn a_variant_is_read_back_from_its_body() {
         for (sample, tag, has_fields, body) in [
             (Sample::Plain, "Plain", false, "{}"),
-            (Sample::Fields { amount: i64::MAX }, "Fields", true, r#"{"amount":9223372036854775807}"#),
-            (Sample::Wrapped(vec![u64::MAX]), "Wrapped", true, "[18446744073709551615]"),
+            (
+                Sample::Fields { amount: i64::MAX },
+                "Fields",
+                true,
+                r#"{"amount":9223372036854775807}"#,
+            ),
+            (
+                Sample::Wrapped(vec![u64::MAX]),
+                "Wrapped",
+                true,
+                "[18446744073709551615]",
+            ),
         ] {
             let encoded = encode_variant(&sample, tag).unwrap();
             assert_eq!(encoded.get(), body);
-            assert_eq!(decode_variant::<Sample>(tag, has_fields, &encoded).unwrap(), sample);
+            assert_eq!(
+                decode_variant::<Sample>(tag, has_fields, &encoded).unwrap(),
+                sample
+            );
         }
     }
 }

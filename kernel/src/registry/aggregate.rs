@@ -12,8 +12,10 @@ use super::command::CommandDefinition;
 use super::{RegistryError, TransformFn};
 use crate::commit::RecordedEvent;
 use crate::id::{AggregateId, AggregateType};
-use crate::model::{Aggregate, AggregateSpec, Command, Decide, Event, EventFault, EventSpec, Evolve, OwnerPolicy};
 use crate::model::decode_stored;
+use crate::model::{
+    Aggregate, AggregateSpec, Command, Decide, Event, EventFault, EventSpec, Evolve, OwnerPolicy,
+};
 
 /// A state of some aggregate type; shared, never changed in place.
 pub type ErasedState = Arc<dyn Any + Send + Sync>;
@@ -26,7 +28,9 @@ pub struct CommandSet<A> {
 
 impl<A> fmt::Debug for CommandSet<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.commands.iter().map(|command| &command.name)).finish()
+        f.debug_list()
+            .entries(self.commands.iter().map(|command| &command.name))
+            .finish()
     }
 }
 
@@ -40,7 +44,7 @@ impl<A: Aggregate> CommandSet<A> {
     }
 }
 
-type Apply = fn(&ErasedState, &[RecordedEvent]) -> Result<ErasedState, EventFault>;
+type Apply = fn(ErasedState, &[RecordedEvent]) -> Result<ErasedState, EventFault>;
 
 /// An aggregate type.
 pub struct AggregateDefinition {
@@ -75,7 +79,10 @@ impl fmt::Debug for AggregateDefinition {
 impl AggregateDefinition {
     pub(super) fn of<A: Aggregate>(own_context: &str) -> Self {
         let spec = A::spec();
-        let mut set = CommandSet::<A> { commands: Vec::new(), aggregate: PhantomData };
+        let mut set = CommandSet::<A> {
+            commands: Vec::new(),
+            aggregate: PhantomData,
+        };
         A::commands(&mut set);
         let mut commands = set.commands;
         for builtin in builtin::commands(spec.owner) {
@@ -85,8 +92,11 @@ impl AggregateDefinition {
         }
         let context = spec.context.unwrap_or(own_context);
         let is_foreign = context != own_context;
-        let name =
-            if is_foreign { format!("{context}.{}", spec.name) } else { spec.name.to_owned() };
+        let name = if is_foreign {
+            format!("{context}.{}", spec.name)
+        } else {
+            spec.name.to_owned()
+        };
         Self {
             aggregate_type: AggregateType::trusted(name),
             context: Arc::from(context),
@@ -106,6 +116,11 @@ impl AggregateDefinition {
     /// A command by its name.
     pub fn command(&self, name: &str) -> Option<&Arc<CommandDefinition>> {
         self.commands.iter().find(|command| &*command.name == name)
+    }
+
+    /// Whether its states are of this type.
+    pub fn is<A: Aggregate>(&self) -> bool {
+        self.state_type == TypeId::of::<A>()
     }
 
     /// Whether the owner's id is the aggregate's id.
@@ -135,12 +150,13 @@ impl AggregateDefinition {
     }
 
     /// The state after stored events; those of the system's own change no user state.
+    /// A state that nobody else holds is changed in place: replay copies nothing.
     ///
     /// # Errors
     /// [`EventFault`], for the first event that can't be read (R50).
     pub fn apply(
         &self,
-        state: &ErasedState,
+        state: ErasedState,
         events: &[RecordedEvent],
     ) -> Result<ErasedState, EventFault> {
         (self.apply)(state, events)
@@ -158,7 +174,10 @@ impl AggregateDefinition {
     pub(super) fn check(&self, errors: &mut Vec<RegistryError>) {
         let aggregate = self.spec.name.to_owned();
         for (index, command) in self.commands.iter().enumerate() {
-            if self.commands[..index].iter().any(|earlier| earlier.name == command.name) {
+            if self.commands[..index]
+                .iter()
+                .any(|earlier| earlier.name == command.name)
+            {
                 errors.push(RegistryError::CommandTwice {
                     aggregate: aggregate.clone(),
                     command: command.name.to_string(),
@@ -198,17 +217,24 @@ impl AggregateDefinition {
 /// Erased states are made only by their own type's definition, and the kernel never mixes
 /// definitions, so the types agree.
 pub(super) fn typed<A: Aggregate>(state: &ErasedState) -> &A {
-    state.downcast_ref().expect("a state is read by the definition that made it")
+    state
+        .downcast_ref()
+        .expect("a state is read by the definition that made it")
 }
 
 fn apply<A: Aggregate>(
-    state: &ErasedState,
+    state: ErasedState,
     events: &[RecordedEvent],
 ) -> Result<ErasedState, EventFault> {
-    let mut next = typed::<A>(state).clone();
-    for event in events.iter().filter(|event| !BUILTIN_EVENTS.contains(&&*event.name)) {
+    let mut next: Arc<A> = state
+        .downcast()
+        .expect("a state is changed by the definition that made it");
+    for event in events
+        .iter()
+        .filter(|event| !BUILTIN_EVENTS.contains(&&*event.name))
+    {
         let event: <A as Evolve>::Event = decode_stored(&event.name, event.revision, &event.body)?;
-        next.evolve(&event);
+        Arc::make_mut(&mut next).evolve(&event);
     }
-    Ok(Arc::new(next))
+    Ok(next)
 }

@@ -19,15 +19,20 @@ use crate::model::{
     AccessRule, BindingError, Command, CommandSpec, EventFault, Method, OwnerPolicy, Purity, Route,
 };
 
-const DELETED: &str = "aggregate_deleted";
+pub(crate) const DELETED: &str = "aggregate_deleted";
 const RECOVERED: &str = "aggregate_recovered";
 const TAGS_APPLIED: &str = "resource_tags_applied";
 const OWNER_TRANSFERRED: &str = "owner_transferred";
 const SPACE_TRANSFERRED: &str = "space_transferred";
 
 /// The names of the system's own events; no aggregate type may use them.
-pub const BUILTIN_EVENTS: [&str; 5] =
-    [DELETED, RECOVERED, TAGS_APPLIED, OWNER_TRANSFERRED, SPACE_TRANSFERRED];
+pub const BUILTIN_EVENTS: [&str; 5] = [
+    DELETED,
+    RECOVERED,
+    TAGS_APPLIED,
+    OWNER_TRANSFERRED,
+    SPACE_TRANSFERRED,
+];
 
 /// One of the system's own events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,14 +128,21 @@ fn spec(name: &'static str, method: Method, action: &'static str) -> CommandSpec
 impl Command for DeleteAggregate {
     fn spec() -> CommandSpec {
         let spec = spec("delete_aggregate", Method::Delete, "");
-        CommandSpec { empty_body: Some("{}"), ..spec }
+        CommandSpec {
+            empty_body: Some("{}"),
+            ..spec
+        }
     }
 }
 
 impl Command for RecoverAggregate {
     fn spec() -> CommandSpec {
         let spec = spec("recover_aggregate", Method::Put, "recover");
-        CommandSpec { empty_body: Some("{}"), recovers: true, ..spec }
+        CommandSpec {
+            empty_body: Some("{}"),
+            recovers: true,
+            ..spec
+        }
     }
 }
 
@@ -143,7 +155,10 @@ impl Command for ApplyResourceTags {
 impl Command for TransferOwner {
     fn spec() -> CommandSpec {
         let spec = spec("transfer_owner", Method::Put, "owner");
-        CommandSpec { access: AccessRule::Owner, ..spec }
+        CommandSpec {
+            access: AccessRule::Owner,
+            ..spec
+        }
     }
 
     fn validate(&self) -> Vec<BindingError> {
@@ -154,7 +169,10 @@ impl Command for TransferOwner {
 impl Command for TransferSpace {
     fn spec() -> CommandSpec {
         let spec = spec("transfer_space", Method::Put, "space");
-        CommandSpec { access: AccessRule::Owner, ..spec }
+        CommandSpec {
+            access: AccessRule::Owner,
+            ..spec
+        }
     }
 
     fn validate(&self) -> Vec<BindingError> {
@@ -163,7 +181,10 @@ impl Command for TransferSpace {
 }
 
 fn fault(field: &str, fault: Option<crate::id::IdFault>) -> Vec<BindingError> {
-    fault.map(|fault| BindingError::new(field, fault.to_string())).into_iter().collect()
+    fault
+        .map(|fault| BindingError::new(field, fault.to_string()))
+        .into_iter()
+        .collect()
 }
 
 /// A built-in command: its own body is the body of the one event it commits.
@@ -214,6 +235,14 @@ fn definition<C: Builtin>() -> CommandDefinition {
 fn decide<C: Builtin>(state: ErasedState, payload: &Payload) -> DecideOutcome {
     let body = serde_json::value::to_raw_value(typed_payload::<C>(payload))
         .map_err(|error| DecideFault::Unwritable(error.to_string()))?;
-    let event = RecordedEvent { name: Arc::from(C::EVENT), revision: 1, body };
-    Ok(Decided { events: vec![event], state, result: None })
+    let event = RecordedEvent {
+        name: Arc::from(C::EVENT),
+        revision: 1,
+        body,
+    };
+    Ok(Decided {
+        events: vec![event],
+        state,
+        result: None,
+    })
 }

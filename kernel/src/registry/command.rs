@@ -75,7 +75,9 @@ pub struct CommandDefinition {
 
 impl fmt::Debug for CommandDefinition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CommandDefinition").field("spec", &self.spec).finish_non_exhaustive()
+        f.debug_struct("CommandDefinition")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
     }
 }
 
@@ -135,17 +137,22 @@ impl CommandDefinition {
 }
 
 pub(super) fn typed_payload<C: Command>(payload: &Payload) -> &C {
-    payload.downcast_ref().expect("a body is read by the definition that decoded it")
+    payload
+        .downcast_ref()
+        .expect("a body is read by the definition that decoded it")
 }
 
 fn decode<C: Command>(body: &[u8], strict: bool) -> Result<Payload, BodyFault> {
-    let whole = |error: serde_json::Error| BodyFault { path: ".".into(), reason: error.to_string() };
+    let whole = |error: serde_json::Error| BodyFault {
+        path: ".".into(),
+        reason: error.to_string(),
+    };
     let mut json = serde_json::Deserializer::from_slice(body);
     let mut track = serde_path_to_error::Track::new();
     let mut unknown = None;
     let tracked = serde_path_to_error::Deserializer::new(&mut json, &mut track);
     let mut note = |path: serde_ignored::Path<'_>| {
-        unknown.get_or_insert_with(|| path.to_string());
+        unknown.get_or_insert_with(|| written(&path));
     };
     let decoded = if tracked.is_human_readable() {
         serde_ignored::deserialize::<_, _, C>(tracked, &mut note)
@@ -158,8 +165,27 @@ fn decode<C: Command>(body: &[u8], strict: bool) -> Result<Payload, BodyFault> {
     })?;
     json.end().map_err(whole)?;
     match unknown {
-        Some(path) if strict => Err(BodyFault { path, reason: "unknown field".into() }),
+        Some(path) if strict => Err(BodyFault {
+            path,
+            reason: "unknown field".into(),
+        }),
         _ => Ok(Arc::new(command)),
+    }
+}
+
+/// The path of an unknown field, in the form that every other fault has: `items[2].price`.
+fn written(path: &serde_ignored::Path<'_>) -> String {
+    use serde_ignored::Path;
+    match path {
+        Path::Root => String::new(),
+        Path::Seq { parent, index } => format!("{}[{index}]", written(parent)),
+        Path::Map { parent, key } => match written(parent) {
+            parent if parent.is_empty() => key.clone(),
+            parent => format!("{parent}.{key}"),
+        },
+        Path::Some { parent }
+        | Path::NewtypeStruct { parent }
+        | Path::NewtypeVariant { parent } => written(parent),
     }
 }
 
@@ -182,7 +208,11 @@ async fn decide<A: Aggregate + Decide<C>, C: Command>(
         false => Some(write_result(&decision.result)?),
     };
     if decision.events.is_empty() {
-        return Ok(Decided { events: Vec::new(), state, result });
+        return Ok(Decided {
+            events: Vec::new(),
+            state,
+            result,
+        });
     }
     let mut after = before.clone();
     let mut events = Vec::with_capacity(decision.events.len());
@@ -190,15 +220,23 @@ async fn decide<A: Aggregate + Decide<C>, C: Command>(
         events.push(record::<A>(event)?);
         after.evolve(event);
     }
-    Ok(Decided { events, state: Arc::new(after), result })
+    Ok(Decided {
+        events,
+        state: Arc::new(after),
+        result,
+    })
 }
 
 fn record<A: Aggregate>(event: &<A as Evolve>::Event) -> Result<RecordedEvent, DecideFault> {
     let spec = &<A::Event as Event>::specs()[event.index()];
-    let body = event.encode().map_err(|error| {
-        DecideFault::Unwritable(format!("event '{}': {error}", spec.name))
-    })?;
-    Ok(RecordedEvent { name: Arc::from(spec.name), revision: spec.revision, body })
+    let body = event
+        .encode()
+        .map_err(|error| DecideFault::Unwritable(format!("event '{}': {error}", spec.name)))?;
+    Ok(RecordedEvent {
+        name: Arc::from(spec.name),
+        revision: spec.revision,
+        body,
+    })
 }
 
 fn write_result(

@@ -14,10 +14,10 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use aggregate::{AggregateDefinition, CommandSet, ErasedState};
+#[cfg(any(test, feature = "testkit"))]
+pub(crate) use builtin::DELETED;
 pub use builtin::{BUILTIN_EVENTS, SystemEvent};
-pub use command::{
-    BodyFault, CommandDefinition, DecideFault, DecideOutcome, Decided, TransformFn,
-};
+pub use command::{BodyFault, CommandDefinition, DecideFault, DecideOutcome, Decided, TransformFn};
 pub use saga::SagaDefinition;
 
 use crate::error::CommandError;
@@ -81,30 +81,35 @@ impl fmt::Debug for RegistryBuilder {
 impl RegistryBuilder {
     /// Collects for the service's context.
     pub fn new(context: impl Into<String>) -> Self {
-        Self { context: context.into(), ..Self::default() }
+        Self {
+            context: context.into(),
+            ..Self::default()
+        }
     }
 
     /// Adds an aggregate type with its commands, and the built-in ones.
     #[must_use]
     pub fn register<A: Aggregate>(mut self) -> Self {
-        self.aggregates.push(AggregateDefinition::of::<A>(&self.context));
+        self.aggregates
+            .push(AggregateDefinition::of::<A>(&self.context));
         self
     }
 
     /// Adds a transformer for a command type; those of one type run in the order added (R6).
     #[must_use]
-    pub fn transform<C: Command>(
+    pub fn transform<C: Command + Clone>(
         mut self,
         transform: impl Fn(C, &crate::admission::TransformContext<'_>) -> Result<C, Rejection>
         + Send
         + Sync
         + 'static,
-    ) -> Self
-    where
-        C: Clone,
-    {
+    ) -> Self {
         let name = std::any::type_name::<C>();
-        self.transformers.push((TypeId::of::<C>(), name, command::erase_transformer(transform)));
+        self.transformers.push((
+            TypeId::of::<C>(),
+            name,
+            command::erase_transformer(transform),
+        ));
         self
     }
 
@@ -140,7 +145,11 @@ impl RegistryBuilder {
         for saga in self.sagas {
             registry.add_saga(saga, &mut errors);
         }
-        if errors.is_empty() { Ok(registry) } else { Err(errors) }
+        if errors.is_empty() {
+            Ok(registry)
+        } else {
+            Err(errors)
+        }
     }
 }
 
@@ -175,7 +184,9 @@ impl Registry {
 
     /// An aggregate type by its name in the log.
     pub fn aggregate(&self, aggregate_type: &AggregateType) -> Option<&Arc<AggregateDefinition>> {
-        self.by_type.get(aggregate_type).map(|index| &self.aggregates[*index])
+        self.by_type
+            .get(aggregate_type)
+            .map(|index| &self.aggregates[*index])
     }
 
     /// Finds the command type that a request names (R2).
@@ -185,22 +196,37 @@ impl Registry {
     pub fn resolve(&self, target: &Target) -> Result<Resolved, CommandError> {
         match target {
             Target::Typed(payload_type) => {
-                let found = self.by_payload.get(payload_type).map_or(&[][..], Vec::as_slice);
+                let found = self
+                    .by_payload
+                    .get(payload_type)
+                    .map_or(&[][..], Vec::as_slice);
                 let all = found.iter().map(|(aggregate, command)| {
                     let aggregate = &self.aggregates[*aggregate];
                     (aggregate.clone(), aggregate.commands[*command].clone())
                 });
                 only(all, || "this Rust type of command".to_owned())
             }
-            Target::Named { context, aggregate, command } => {
+            Target::Named {
+                context,
+                aggregate,
+                command,
+            } => {
                 let of_type = |definition: &&Arc<AggregateDefinition>| {
-                    context.as_deref().is_none_or(|name| *name == *definition.context)
-                        && aggregate.as_deref().is_none_or(|name| name == definition.spec.name)
+                    context
+                        .as_deref()
+                        .is_none_or(|name| *name == *definition.context)
+                        && aggregate
+                            .as_deref()
+                            .is_none_or(|name| name == definition.spec.name)
                 };
-                let all = self.aggregates.iter().filter(of_type).filter_map(|definition| {
-                    let command = definition.command(command)?;
-                    Some((definition.clone(), command.clone()))
-                });
+                let all = self
+                    .aggregates
+                    .iter()
+                    .filter(of_type)
+                    .filter_map(|definition| {
+                        let command = definition.command(command)?;
+                        Some((definition.clone(), command.clone()))
+                    });
                 only(all, || match aggregate {
                     Some(aggregate) => format!("command '{command}' of aggregate '{aggregate}'"),
                     None => format!("command '{command}'"),
@@ -215,13 +241,24 @@ impl Registry {
             known.context == aggregate.context && known.spec.resource == aggregate.spec.resource
         });
         if same_resource {
-            errors.push(RegistryError::AggregateTwice(aggregate.spec.resource.to_owned()));
+            errors.push(RegistryError::AggregateTwice(
+                aggregate.spec.resource.to_owned(),
+            ));
         }
-        if self.by_type.insert(aggregate.aggregate_type.clone(), index).is_some() {
-            errors.push(RegistryError::AggregateTwice(aggregate.spec.name.to_owned()));
+        if self
+            .by_type
+            .insert(aggregate.aggregate_type.clone(), index)
+            .is_some()
+        {
+            errors.push(RegistryError::AggregateTwice(
+                aggregate.spec.name.to_owned(),
+            ));
         }
         for (position, command) in aggregate.commands.iter().enumerate() {
-            self.by_payload.entry(command.payload_type).or_default().push((index, position));
+            self.by_payload
+                .entry(command.payload_type)
+                .or_default()
+                .push((index, position));
         }
         self.aggregates.push(Arc::new(aggregate));
     }
@@ -237,12 +274,16 @@ impl Registry {
             None
         };
         if let Some(reason) = fault {
-            errors.push(RegistryError::Saga { name: saga.name.to_owned(), reason });
+            errors.push(RegistryError::Saga {
+                name: saga.name.to_owned(),
+                reason,
+            });
         }
         let follows = |known: &&Arc<AggregateDefinition>| known.state_type() == saga.state_type;
         match self.aggregates.iter().find(follows) {
             Some(aggregate) => {
-                self.sagas.push(Arc::new(saga.following(aggregate.aggregate_type.clone())));
+                self.sagas
+                    .push(Arc::new(saga.following(aggregate.aggregate_type.clone())));
             }
             None => errors.push(RegistryError::Saga {
                 name: saga.name.to_owned(),
@@ -256,7 +297,9 @@ fn only(
     mut found: impl Iterator<Item = Resolved>,
     what: impl Fn() -> String,
 ) -> Result<Resolved, CommandError> {
-    let first = found.next().ok_or_else(|| CommandError::TypeUnknown { what: what() })?;
+    let first = found
+        .next()
+        .ok_or_else(|| CommandError::TypeUnknown { what: what() })?;
     match found.next() {
         None => Ok(first),
         Some(_) => Err(CommandError::TypeUnknown {

@@ -12,9 +12,14 @@ use crate::model::{
     EventFault, Evolve, RejectedCommand, Saga, SagaCommand, SagaEntry, decode_stored,
 };
 
-type HandleFn = Box<dyn Fn(&RecordedEvent, &StateView) -> Result<Vec<SagaCommand>, EventFault> + Send + Sync>;
+type HandleFn =
+    Box<dyn Fn(&RecordedEvent, &StateView) -> Result<Vec<SagaCommand>, EventFault> + Send + Sync>;
 type RejectedFn = Box<
-    dyn Fn(&RecordedEvent, &StateView, &RejectedCommand<'_>) -> Result<Option<Vec<SagaCommand>>, EventFault>
+    dyn Fn(
+            &RecordedEvent,
+            &StateView,
+            &RejectedCommand<'_>,
+        ) -> Result<Option<Vec<SagaCommand>>, EventFault>
         + Send
         + Sync,
 >;

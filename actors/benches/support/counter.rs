@@ -1,0 +1,103 @@
+//! A counter, and a system that runs it on the memory backend.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wow_actors::{
+    BlockingPool, Limits, NodeClock, NodeRandom, Placement, Ports, RunningSystem, SystemConfig,
+};
+use wow_kernel::access::AccessMode;
+use wow_kernel::admission::AdmissionLimits;
+use wow_kernel::execute::KernelLimits;
+use wow_kernel::id::NodeName;
+use wow_kernel::memory::MemoryStore;
+use wow_kernel::model::{Aggregate, Decide, DecideContext, Decision, Evolve, Rejection, Services};
+use wow_kernel::ports::Authorizer;
+use wow_kernel::registry::RegistryBuilder;
+use wow_kernel::{Aggregate, Command, Event};
+
+#[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema, Aggregate)]
+#[aggregate(tenant = "(0)", commands(Add))]
+pub struct Counter {
+    pub total: i64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Event)]
+pub enum CounterEvent {
+    Added { by: i64 },
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Command)]
+#[command(upserts, pure)]
+pub struct Add {
+    pub by: i64,
+}
+
+impl Evolve for Counter {
+    type Event = CounterEvent;
+
+    fn evolve(&mut self, event: &CounterEvent) {
+        let CounterEvent::Added { by } = event;
+        self.total += by;
+    }
+}
+
+impl Decide<Add> for Counter {
+    async fn decide(
+        &self,
+        command: &Add,
+        _context: &DecideContext,
+    ) -> Result<Decision<CounterEvent>, Rejection> {
+        Ok(Decision::event(CounterEvent::Added { by: command.by }))
+    }
+}
+
+struct DeclaredRules;
+
+impl Authorizer for DeclaredRules {}
+
+pub async fn system<A: Aggregate>(placement: Placement) -> RunningSystem {
+    let clock = Arc::new(NodeClock::new());
+    let store = MemoryStore::new(clock.clone());
+    let store = Arc::new(store);
+    let ports = Ports {
+        log: store.clone(),
+        history: store.clone(),
+        requests: store.clone(),
+        snapshots: store.clone(),
+        checkpoints: store,
+        authorizer: Arc::new(DeclaredRules),
+        clock,
+        random: Arc::new(NodeRandom),
+        isolation: Arc::new(BlockingPool::new(tokio::runtime::Handle::current(), 4)),
+    };
+    let config = SystemConfig {
+        node: NodeName::trusted("bench"),
+        mode: AccessMode::Open,
+        admission: AdmissionLimits {
+            body_bytes_max: 1024 * 1024,
+            wait_timeout_max: std::time::Duration::from_secs(300),
+        },
+        kernel: KernelLimits::default(),
+        recent_requests: 256,
+        limits: Limits::default(),
+        placement,
+    };
+    let registry = Arc::new(
+        RegistryBuilder::new("bench")
+            .register::<A>()
+            .build()
+            .unwrap(),
+    );
+    let metrics = prometheus::Registry::new();
+    RunningSystem::start(
+        config,
+        registry,
+        Arc::new(Services::default()),
+        ports,
+        &metrics,
+    )
+    .await
+    .unwrap()
+}

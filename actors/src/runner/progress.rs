@@ -1,0 +1,116 @@
+//! A runner's checkpoint: how far it has come, and how far storage knows it has (R81).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wow_kernel::id::{PartitionNo, Position};
+use wow_kernel::ports::Checkpoint;
+
+use crate::shared::Shared;
+
+/// The epoch of a node whose storage is its own: nobody else can hold the partition.
+const SOLE_EPOCH: u64 = 1;
+
+/// Saved at latest after so many entries, …
+const ENTRIES: Position = 256;
+
+/// … or so much time.
+const AGE: Duration = Duration::from_millis(500);
+
+/// A checkpoint in memory. What it knows beyond the stored one is handled again after a crash,
+/// which changes nothing: snapshots and sagas' commands are idempotent.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    shared: Arc<Shared>,
+    checkpoint: Checkpoint,
+    saved: Position,
+    saved_at: Duration,
+}
+
+/// The runner's place was taken by another: it has to stop (R81).
+#[derive(Debug)]
+pub(crate) struct Superseded;
+
+impl Progress {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        subscription: &str,
+        partition: PartitionNo,
+        stored: Option<Checkpoint>,
+    ) -> Self {
+        let mut checkpoint = stored.unwrap_or_else(|| Checkpoint {
+            subscription: subscription.to_owned(),
+            partition,
+            position: 0,
+            epoch: SOLE_EPOCH,
+            generation: 1,
+        });
+        checkpoint.epoch = checkpoint.epoch.max(SOLE_EPOCH);
+        let (saved, saved_at) = (checkpoint.position, shared.clock.monotonic());
+        Self {
+            shared,
+            checkpoint,
+            saved,
+            saved_at,
+        }
+    }
+
+    pub(crate) fn position(&self) -> Position {
+        self.checkpoint.position
+    }
+
+    /// All up to here is handled.
+    pub(crate) fn advance(&mut self, position: Position) {
+        self.checkpoint.position = position;
+    }
+
+    /// How long until what is not saved is due; none where all is saved.
+    pub(crate) fn due_in(&self) -> Option<Duration> {
+        if self.saved == self.checkpoint.position {
+            return None;
+        }
+        if self.checkpoint.position - self.saved >= ENTRIES {
+            return Some(Duration::ZERO);
+        }
+        Some((self.saved_at + AGE).saturating_sub(self.shared.clock.monotonic()))
+    }
+
+    /// Saves, where it is due.
+    pub(crate) async fn save_if_due(&mut self) -> Result<(), Superseded> {
+        match self.due_in() {
+            Some(Duration::ZERO) => self.save().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Saves. Storage that is away is no reason to stop: the next save makes up for it.
+    pub(crate) async fn save(&mut self) -> Result<(), Superseded> {
+        if self.saved == self.checkpoint.position {
+            return Ok(());
+        }
+        self.saved_at = self.shared.clock.monotonic();
+        match self.shared.checkpoints.save(self.checkpoint.clone()).await {
+            Ok(true) => {
+                self.saved = self.checkpoint.position;
+                Ok(())
+            }
+            Ok(false) => {
+                tracing::warn!(
+                    subscription = self.checkpoint.subscription,
+                    partition_id = %self.checkpoint.partition,
+                    "checkpoint is held by another; this runner stops"
+                );
+                Err(Superseded)
+            }
+            Err(error) => {
+                tracing::warn!(
+                    subscription = self.checkpoint.subscription,
+                    partition_id = %self.checkpoint.partition,
+                    %error,
+                    "checkpoint can't be saved yet"
+                );
+                Ok(())
+            }
+        }
+    }
+}

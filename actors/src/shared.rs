@@ -1,0 +1,128 @@
+//! What every actor of one node shares: the kernel, the lanes' directory, the bounds.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tokio::sync::watch;
+use wow_kernel::admission::Admission;
+use wow_kernel::commit::Commit;
+use wow_kernel::execute::Kernel;
+use wow_kernel::id::{CommandId, NodeName, PartitionNo};
+use wow_kernel::partition::partition_of;
+use wow_kernel::ports::{CheckpointStore, Clock, SnapshotStore};
+use wow_kernel::registry::Registry;
+use wow_kernel::wait::{FunctionInfo, Stage};
+
+use crate::directory::LaneDirectory;
+use crate::feed::Feeds;
+use crate::limits::Limits;
+use crate::metrics::Metrics;
+use crate::permits::Permits;
+use crate::routing::Routing;
+use crate::runner::Runners;
+use crate::waits::{Reached, StageReached};
+
+pub(crate) struct Shared {
+    pub(crate) node: NodeName,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) admission: Admission,
+    pub(crate) kernel: Kernel,
+    pub(crate) snapshots: Arc<dyn SnapshotStore>,
+    pub(crate) checkpoints: Arc<dyn CheckpointStore>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) limits: Limits,
+    pub(crate) permits: Permits,
+    pub(crate) waiters: Permits,
+    pub(crate) directory: LaneDirectory,
+    pub(crate) feeds: Feeds,
+    pub(crate) routing: Routing,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) accepting: AtomicBool,
+    pub(crate) ready: AtomicBool,
+    /// How far the stop has come; runners and pollers watch it.
+    pub(crate) phase: watch::Sender<Phase>,
+    /// The runners that have not ended.
+    pub(crate) runners: Arc<Runners>,
+    pub(crate) next_admission: AtomicUsize,
+}
+
+/// How far the system has come in stopping (R34).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// It runs.
+    Running,
+    /// Sagas take no new entries.
+    Draining,
+    /// Runners save their checkpoints and end.
+    Stopping,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("node", &self.node)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn partition_of(&self, key: &wow_kernel::id::AggregateKey) -> PartitionNo {
+        partition_of(key, self.kernel.limits.partitions)
+    }
+
+    pub(crate) fn is_accepting(&self) -> bool {
+        self.accepting.load(Ordering::Acquire)
+    }
+
+    /// Which admission actor takes the next submission: each in turn.
+    pub(crate) fn admission_place(&self, places: usize) -> usize {
+        self.next_admission.fetch_add(1, Ordering::Relaxed) % places
+    }
+
+    /// Tells the callers of these commits that a stage is reached. Those on other nodes find it
+    /// in storage (R63).
+    pub(crate) fn signal<'a>(
+        &self,
+        stage: Stage,
+        function: &Arc<FunctionInfo>,
+        commits: impl Iterator<Item = &'a Commit>,
+    ) {
+        let Some(addresses) = self.routing.addresses() else {
+            return;
+        };
+        let mut by_place: Vec<Vec<StageReached>> = vec![Vec::new(); addresses.waits.len()];
+        for commit in commits.filter(|commit| commit.origin == self.node) {
+            by_place[Self::place_of(commit.command_id, addresses.waits.len())].push(StageReached {
+                command_id: commit.command_id,
+                stage,
+                function: Arc::clone(function),
+                error: None,
+            });
+        }
+        for (waits, reached) in addresses.waits.iter().zip(by_place) {
+            // A signal that finds no room is made up for by the look at storage (R63).
+            if !reached.is_empty() && waits.try_send(Reached(reached)).is_err() {
+                self.metrics.signals_lost();
+            }
+        }
+    }
+
+    /// Ends once the system is at least in this phase.
+    pub(crate) async fn in_phase(&self, phase: Phase) {
+        let mut phases = self.phase.subscribe();
+        // The sender lives in this very struct.
+        let _ = phases.wait_for(|now| *now >= phase).await;
+    }
+
+    pub(crate) fn is_in_phase(&self, phase: Phase) -> bool {
+        *self.phase.borrow() >= phase
+    }
+
+    /// Which of so many actors looks after a command's waits.
+    pub(crate) fn place_of(command_id: CommandId, places: usize) -> usize {
+        // The last bytes of a UUIDv7 are random.
+        let bytes = command_id.0.into_bytes();
+        usize::from(bytes[15]) % places
+    }
+}

@@ -1,0 +1,340 @@
+//! Starts the tree of actors, and stops it in order (R34).
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use actix::{Actor, ArbiterHandle};
+use tokio::sync::watch;
+use wow_kernel::access::AccessMode;
+use wow_kernel::admission::{Admission, AdmissionLimits};
+use wow_kernel::execute::{Kernel, KernelLimits, Loader};
+use wow_kernel::id::{NodeName, PartitionNo};
+use wow_kernel::model::Services;
+use wow_kernel::ports::{
+    Authorizer, CheckpointStore, Clock, CommitLog, History, Isolation, Random, RequestLookup,
+    SnapshotStore, StorageError,
+};
+use wow_kernel::registry::Registry;
+
+use crate::admission::AdmissionActor;
+use crate::directory::LaneDirectory;
+use crate::feed::Feeds;
+use crate::handle::Handle;
+use crate::limits::Limits;
+use crate::metrics::{Metrics, Moment};
+use crate::permits::Permits;
+use crate::routing::{Addresses, Routing};
+use crate::runner::{HeadPoller, SNAPSHOT_SUBSCRIPTION, SagaRunner, SnapshotRunner};
+use crate::shared::{Phase, Shared};
+use crate::supervisor::PartitionSupervisor;
+use crate::threads::{ActorThreads, Placement, place};
+use crate::waits::Waits;
+
+/// What the running system needs of the world.
+#[derive(Clone)]
+pub struct Ports {
+    /// The log.
+    pub log: Arc<dyn CommitLog>,
+    /// Cold aggregates and second looks.
+    pub history: Arc<dyn History>,
+    /// What a request committed.
+    pub requests: Arc<dyn RequestLookup>,
+    /// Snapshots.
+    pub snapshots: Arc<dyn SnapshotStore>,
+    /// Checkpoints.
+    pub checkpoints: Arc<dyn CheckpointStore>,
+    /// The user's say in access.
+    pub authorizer: Arc<dyn Authorizer>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub random: Arc<dyn Random>,
+    /// Where blocking command functions run.
+    pub isolation: Arc<dyn Isolation>,
+}
+
+impl fmt::Debug for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ports").finish_non_exhaustive()
+    }
+}
+
+/// Who the node is, and its bounds.
+#[derive(Debug, Clone)]
+pub struct SystemConfig {
+    /// Its name.
+    pub node: NodeName,
+    /// How callers are known.
+    pub mode: AccessMode,
+    /// The bounds of admission.
+    pub admission: AdmissionLimits,
+    /// The bounds of the command loop.
+    pub kernel: KernelLimits,
+    /// How many recent requests a state carries (R41).
+    pub recent_requests: usize,
+    /// The bounds of the actors.
+    pub limits: Limits,
+    /// Where actors live.
+    pub placement: Placement,
+}
+
+/// Why the system didn't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Storage failed.
+    #[error("checkpoints and heads can't be read: {0}")]
+    Storage(#[from] StorageError),
+    /// Metrics of these names are registered already.
+    #[error("metrics can't be registered: {0}")]
+    Metrics(#[from] prometheus::Error),
+    /// No thread could be made.
+    #[error("the actors' threads can't be started: {0}")]
+    Threads(#[from] std::io::Error),
+}
+
+/// The running system.
+#[derive(Debug)]
+pub struct RunningSystem {
+    shared: Arc<Shared>,
+    threads: ActorThreads,
+}
+
+/// How a stop went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopReport {
+    /// Commands that had not finished within `runtime.shutdown-timeout`.
+    pub unfinished: usize,
+}
+
+impl RunningSystem {
+    /// Starts the tree: waits, supervisors, runners, and admission last.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub async fn start(
+        config: SystemConfig,
+        registry: Arc<Registry>,
+        services: Arc<Services>,
+        ports: Ports,
+        metrics: &prometheus::Registry,
+    ) -> Result<Self, StartError> {
+        let counters = Arc::new(Metrics::register(metrics)?);
+        let placement = config.placement.clone();
+        let shared = Arc::new(assemble(config, registry, services, ports, counters));
+        Moment::register(metrics, &shared)?;
+        let handle = Handle::of(Arc::clone(&shared));
+        // Set once, on a kernel that nobody else has seen yet.
+        let _ = shared.kernel.sender.set(Arc::new(handle));
+        let threads = ActorThreads::start(&placement).await?;
+        start_tree(&shared, &threads.arbiters).await?;
+        shared.accepting.store(true, Ordering::Release);
+        shared.ready.store(true, Ordering::Release);
+        Ok(Self { shared, threads })
+    }
+
+    /// A handle to it.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle::of(Arc::clone(&self.shared))
+    }
+
+    /// Readiness turns false; commands are still taken for `runtime.drain-delay`, so that
+    /// balancers notice (R34).
+    pub async fn announce_stop(&self) {
+        self.shared.ready.store(false, Ordering::Release);
+        self.shared
+            .clock
+            .sleep(self.shared.limits.drain_delay)
+            .await;
+    }
+
+    /// Refuses new commands, finishes those in flight within `runtime.shutdown-timeout`, writes
+    /// what is committed, and ends every actor.
+    pub async fn stop(self) -> StopReport {
+        let Self { shared, threads } = self;
+        shared.ready.store(false, Ordering::Release);
+        shared.accepting.store(false, Ordering::Release);
+        let deadline = shared.clock.monotonic() + shared.limits.shutdown_timeout;
+        shared.phase.send_replace(Phase::Draining);
+        drained(&shared, deadline).await;
+        let unfinished = shared.permits.taken();
+        if unfinished > 0 {
+            tracing::error!(
+                unfinished,
+                "commands had not finished when the node stopped"
+            );
+        }
+        shared.phase.send_replace(Phase::Stopping);
+        let left = deadline.saturating_sub(shared.clock.monotonic());
+        tokio::select! {
+            () = shared.runners.all_ended() => {}
+            () = shared.clock.sleep(left.max(LAST_CHANCE)) => {
+                tracing::error!("subscriptions had not ended when the node stopped");
+            }
+        }
+        threads.stop().await;
+        StopReport { unfinished }
+    }
+}
+
+/// What runners get to save their checkpoints when all the time was used up before.
+const LAST_CHANCE: Duration = Duration::from_secs(1);
+
+/// How often the count of those in flight is read while draining.
+const DRAIN_LOOK: Duration = Duration::from_millis(5);
+
+async fn drained(shared: &Shared, deadline: Duration) {
+    while shared.permits.taken() > 0 && shared.clock.monotonic() < deadline {
+        shared.clock.sleep(DRAIN_LOOK).await;
+    }
+}
+
+fn assemble(
+    config: SystemConfig,
+    registry: Arc<Registry>,
+    services: Arc<Services>,
+    ports: Ports,
+    metrics: Arc<Metrics>,
+) -> Shared {
+    let SystemConfig {
+        node,
+        mode,
+        admission,
+        kernel,
+        recent_requests,
+        limits,
+        ..
+    } = config;
+    let partitions = kernel.partitions;
+    let loader = Loader {
+        history: Arc::clone(&ports.history),
+        log: Arc::clone(&ports.log),
+        observer: metrics.clone(),
+        recent_requests,
+    };
+    Shared {
+        admission: Admission {
+            registry: Arc::clone(&registry),
+            mode,
+            authorizer: ports.authorizer,
+            requests: Arc::clone(&ports.requests),
+            clock: Arc::clone(&ports.clock),
+            random: Arc::clone(&ports.random),
+            node: node.clone(),
+            limits: admission,
+        },
+        kernel: Kernel {
+            loader,
+            log: ports.log,
+            history: ports.history,
+            requests: ports.requests,
+            clock: Arc::clone(&ports.clock),
+            random: ports.random,
+            isolation: ports.isolation,
+            observer: metrics.clone(),
+            services,
+            mode,
+            limits: kernel,
+            sender: OnceLock::new(),
+        },
+        snapshots: ports.snapshots,
+        checkpoints: ports.checkpoints,
+        clock: ports.clock,
+        permits: Permits::with_reserve(limits.in_flight),
+        waiters: Permits::new(limits.waiters),
+        directory: LaneDirectory::new(
+            partitions,
+            limits.lane_queue,
+            limits.live_aggregates,
+            limits.state_bytes,
+        ),
+        feeds: Feeds::new(partitions),
+        routing: Routing::all_here(partitions),
+        metrics,
+        accepting: AtomicBool::new(false),
+        ready: AtomicBool::new(false),
+        phase: watch::Sender::new(Phase::Running),
+        runners: Arc::default(),
+        next_admission: AtomicUsize::new(0),
+        node,
+        registry,
+        limits,
+    }
+}
+
+async fn start_tree(shared: &Arc<Shared>, arbiters: &[ArbiterHandle]) -> Result<(), StartError> {
+    let partitions: Vec<_> = (0..shared.kernel.limits.partitions)
+        .map(PartitionNo)
+        .collect();
+    for found in shared.kernel.log.heads(&partitions).await? {
+        shared.feeds.of(found.partition).note_head(found.head);
+    }
+    let on = |partition: &PartitionNo| &arbiters[partition.0 as usize % arbiters.len()];
+    // What is in a mailbox carries a permit, so these sizes are never reached.
+    let (commands, waiters) = (shared.limits.in_flight + 1, shared.limits.waiters + 1);
+    let gone = || StartError::Threads(std::io::Error::other("an arbiter ended at start"));
+    let (mut waits, mut admissions) = (Vec::new(), Vec::new());
+    for arbiter in arbiters {
+        let actor = Waits::new(shared.metrics.waits_open.clone());
+        waits.push(place(arbiter, waiters, actor).await.ok_or_else(gone)?);
+        let actor = AdmissionActor::new(Arc::clone(shared));
+        admissions.push(place(arbiter, commands, actor).await.ok_or_else(gone)?);
+    }
+    let mut supervisors = Vec::with_capacity(partitions.len());
+    for partition in &partitions {
+        let actor = PartitionSupervisor::new(*partition, Arc::clone(shared));
+        supervisors.push(
+            place(on(partition), commands, actor)
+                .await
+                .ok_or_else(gone)?,
+        );
+    }
+    shared.routing.set_addresses(Addresses {
+        admissions,
+        supervisors,
+        waits,
+    });
+    start_runners(shared, &partitions, on).await?;
+    let poller = HeadPoller {
+        shared: Arc::clone(shared),
+    };
+    HeadPoller::start_in_arbiter(&arbiters[0], move |_| poller);
+    Ok(())
+}
+
+async fn start_runners<'a>(
+    shared: &Arc<Shared>,
+    partitions: &[PartitionNo],
+    on: impl Fn(&PartitionNo) -> &'a ArbiterHandle,
+) -> Result<(), StorageError> {
+    let mut stored = shared
+        .checkpoints
+        .load(SNAPSHOT_SUBSCRIPTION, partitions)
+        .await?;
+    for partition in partitions {
+        let own = take(&mut stored, *partition);
+        let runner = SnapshotRunner::new(shared, *partition, own);
+        SnapshotRunner::start_in_arbiter(on(partition), move |_| runner);
+    }
+    for saga in shared.registry.sagas() {
+        let mut stored = shared.checkpoints.load(saga.name, partitions).await?;
+        for partition in partitions {
+            let own = take(&mut stored, *partition);
+            let runner = SagaRunner::new(shared, saga, *partition, own);
+            SagaRunner::start_in_arbiter(on(partition), move |_| runner);
+        }
+    }
+    Ok(())
+}
+
+fn take(
+    stored: &mut Vec<wow_kernel::ports::Checkpoint>,
+    partition: PartitionNo,
+) -> Option<wow_kernel::ports::Checkpoint> {
+    let index = stored
+        .iter()
+        .position(|checkpoint| checkpoint.partition == partition)?;
+    Some(stored.swap_remove(index))
+}

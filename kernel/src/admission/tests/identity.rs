@@ -1,0 +1,501 @@
+//! R3: the sources of each identity fact, pair by pair.
+
+use super::*;
+use crate::access::SERVICE_ROLE;
+use crate::id::IdFault;
+use crate::submission::Source;
+
+/// Has one source say something.
+type Say = fn(&mut Submission, &str);
+
+/// A fact: the type and command to try it on, its sources, and how to read it back.
+struct Case {
+    fact: &'static str,
+    aggregate: &'static str,
+    command: &'static str,
+    sources: Vec<(&'static str, Say)>,
+    read: fn(&BuiltCommand) -> String,
+}
+
+fn tenant_case() -> Case {
+    Case {
+        fact: "tenant",
+        aggregate: "ownerless",
+        command: "ping",
+        sources: vec![
+            ("path", |s, v| s.facts.tenant.push((Source::Path, v.into()))),
+            ("header", |s, v| {
+                s.facts.tenant.push((Source::Header, v.into()))
+            }),
+            ("call", |s, v| s.facts.tenant.push((Source::Call, v.into()))),
+            ("token claim", |s, v| s.principal.tenant = Some(v.into())),
+        ],
+        read: |built| built.identity.key.tenant.to_string(),
+    }
+}
+
+fn space_case() -> Case {
+    Case {
+        fact: "space",
+        aggregate: "ownerless",
+        command: "ping",
+        sources: vec![
+            ("path", |s, v| s.facts.space.push((Source::Path, v.into()))),
+            ("header", |s, v| {
+                s.facts.space.push((Source::Header, v.into()))
+            }),
+            // Two headers name a space.
+            ("header", |s, v| {
+                s.facts.space.push((Source::Header, v.into()))
+            }),
+            ("token claim", |s, v| s.principal.space = Some(v.into())),
+        ],
+        read: |built| built.identity.space.to_string(),
+    }
+}
+
+fn owner_case() -> Case {
+    Case {
+        fact: "owner",
+        aggregate: "owned",
+        command: "ping",
+        sources: vec![
+            ("path", |s, v| s.facts.owner.push((Source::Path, v.into()))),
+            ("header", |s, v| {
+                s.facts.owner.push((Source::Header, v.into()))
+            }),
+            ("token subject", |s, v| s.principal.subject = Some(v.into())),
+        ],
+        read: |built| built.identity.owner.to_string(),
+    }
+}
+
+fn id_case() -> Case {
+    Case {
+        fact: "aggregate id",
+        aggregate: "ownerless",
+        command: "open",
+        sources: vec![
+            ("path", |s, v| {
+                s.facts.aggregate_id.push((Source::Path, v.into()))
+            }),
+            ("header", |s, v| {
+                s.facts.aggregate_id.push((Source::Header, v.into()))
+            }),
+            ("body field", |s, v| {
+                s.body = Body::Json(serde_json::json!({ "id": v }).to_string().into());
+            }),
+        ],
+        read: |built| built.identity.key.id.to_string(),
+    }
+}
+
+fn owner_is_id_case() -> Case {
+    Case {
+        aggregate: "personal",
+        sources: [
+            id_case().sources,
+            vec![("owner", |s, v| s.facts.owner.push((Source::Path, v.into())))],
+        ]
+        .concat(),
+        ..id_case()
+    }
+}
+
+fn cases() -> [Case; 5] {
+    [
+        tenant_case(),
+        space_case(),
+        owner_case(),
+        id_case(),
+        owner_is_id_case(),
+    ]
+}
+
+impl Case {
+    /// A request that lacks only this fact, by an authenticated caller.
+    fn request(&self) -> Submission {
+        let mut request = Submission::json(self.aggregate, self.command, "{}");
+        if self.fact != "owner" {
+            // A service's own claims would be no sources, so this is a role without meaning.
+            request.principal = Principal {
+                subject: Some("ann".into()),
+                ..request.principal
+            };
+        }
+        request
+    }
+
+    /// The mode in which the token's subject says nothing of owners, but where it is the case.
+    fn fixture(&self) -> Fixture {
+        Fixture::new(if self.fact == "owner" {
+            AccessMode::Jwt
+        } else {
+            AccessMode::Open
+        })
+    }
+}
+
+#[test]
+fn r3_one_source_is_enough() {
+    for case in cases() {
+        let fixture = case.fixture();
+        for (source, say) in &case.sources {
+            let mut request = case.request();
+            say(&mut request, "x");
+            if case.fact == "owner" && request.principal.subject.is_none() {
+                request.principal = Principal::service("billing");
+            }
+            let built = fixture.admit(request).unwrap();
+            assert_eq!((case.read)(&built), "x", "{} from {source}", case.fact);
+        }
+    }
+}
+
+#[test]
+fn r3_any_two_sources_must_agree() {
+    for case in cases() {
+        let fixture = case.fixture();
+        for (first, (first_name, say_first)) in case.sources.iter().enumerate() {
+            for (second_name, say_second) in &case.sources[first + 1..] {
+                let pair = |one: &str, other: &str| {
+                    let mut request = case.request();
+                    say_first(&mut request, one);
+                    say_second(&mut request, other);
+                    if case.fact == "owner" && request.principal.subject.is_none() {
+                        request.principal = Principal::service("billing");
+                    }
+                    fixture.admit(request)
+                };
+                let what = format!("{}: {first_name} and {second_name}", case.fact);
+                assert_eq!(
+                    (case.read)(&pair("same", "same").unwrap()),
+                    "same",
+                    "{what}"
+                );
+                let error = pair("secret-1", "secret-2").unwrap_err();
+                let CommandError::IdentityConflict { fact, sources } = &error else {
+                    panic!("{what}: {error}");
+                };
+                assert_eq!(*fact, case.fact, "{what}");
+                assert_eq!(*sources, format!("{first_name}, {second_name}"), "{what}");
+                assert!(!error.to_string().contains("secret"), "{error}");
+                // Bytes are compared, not what they may mean.
+                assert!(pair("Same", "same").is_err(), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn r3_an_empty_source_is_refused_even_beside_a_good_one() {
+    for case in cases() {
+        let fixture = case.fixture();
+        for (source, say) in &case.sources {
+            for (_, other) in &case.sources {
+                let mut request = case.request();
+                other(&mut request, "x");
+                say(&mut request, "");
+                let error = fixture.error(request);
+                let empty = CommandError::IdentityInvalid {
+                    fact: case.fact,
+                    fault: IdFault::Empty,
+                };
+                // What a personal aggregate lacks first is its owner.
+                let owner = CommandError::IdentityInvalid {
+                    fact: "owner",
+                    fault: IdFault::Empty,
+                };
+                assert!(
+                    error == empty || error == owner,
+                    "{} from {source}: {error}",
+                    case.fact
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn r3_an_id_has_1_to_128_characters_without_control_slash_or_outer_blank() {
+    let long = "x".repeat(129);
+    let faults = [
+        (&*long, IdFault::TooLong),
+        ("a/b", IdFault::Character),
+        ("a\u{7}", IdFault::Character),
+        (" a", IdFault::Blank),
+        ("a\u{a0}", IdFault::Blank),
+    ];
+    for case in cases() {
+        let fixture = case.fixture();
+        for (text, fault) in &faults {
+            let mut request = case.request();
+            let (_, say) = case.sources.last().unwrap();
+            say(&mut request, text);
+            let error = fixture.error(request);
+            let CommandError::IdentityInvalid { fault: found, .. } = error else {
+                panic!("{}: {error}", case.fact);
+            };
+            assert_eq!(found, *fault, "{}: {text:?}", case.fact);
+        }
+    }
+}
+
+#[test]
+fn r3_nothing_said_means_the_default_tenant_and_no_owner_and_no_space() {
+    let fixture = Fixture::new(AccessMode::Open);
+    let built = fixture
+        .admit(Submission::json("ownerless", "ping", ""))
+        .unwrap();
+    let Identity { key, owner, space } = built.identity;
+    assert_eq!(
+        (key.tenant.as_str(), owner.as_str(), space.as_str()),
+        ("(0)", "", "")
+    );
+}
+
+#[test]
+fn r3_a_static_tenant_is_the_only_one() {
+    let fixture = Fixture::new(AccessMode::Open);
+    let ping = || Submission::json("fixed", "ping", "");
+    for request in [ping(), ping().tenant("(0)")] {
+        let built = fixture.admit(request).unwrap();
+        assert_eq!(built.identity.key.tenant.as_str(), "(0)");
+    }
+    let claiming = Principal {
+        tenant: Some("acme".into()),
+        ..user("ann")
+    };
+    for request in [ping().tenant("acme"), ping().principal(claiming)] {
+        let error = fixture.error(request).to_string();
+        assert!(
+            error.contains("tenant") && error.contains("static tenant"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn r3_a_services_own_claims_say_nothing_of_whom_it_acts_for() {
+    let fixture = Fixture::new(AccessMode::Jwt);
+    let service = Principal {
+        subject: Some("billing".into()),
+        tenant: Some("home".into()),
+        space: Some("office".into()),
+        roles: vec![SERVICE_ROLE.into()],
+    };
+    let ping = || {
+        Submission::json("owned", "ping", "")
+            .owner("bob")
+            .principal(service.clone())
+    };
+    let built = fixture.admit(ping().tenant("acme").space("shop")).unwrap();
+    let Identity { key, owner, space } = built.identity;
+    assert_eq!(
+        (key.tenant.as_str(), owner.as_str(), space.as_str()),
+        ("acme", "bob", "shop")
+    );
+    let built = fixture.admit(ping()).unwrap();
+    assert_eq!(built.identity.key.tenant.as_str(), "(0)");
+    let conflict = ping().tenant("acme").tenant("other");
+    assert_eq!(
+        fixture.error(conflict).code(),
+        "wow.command.identity-conflict"
+    );
+}
+
+#[test]
+fn r3_the_tokens_subject_is_the_owner_where_the_type_has_owners() {
+    let jwt = Fixture::new(AccessMode::Jwt);
+    let open = Fixture::new(AccessMode::Open);
+    let owner_of = |fixture: &Fixture, aggregate, command, named: Option<&str>, caller| {
+        let mut request = Submission::json(aggregate, command, "").principal(caller);
+        if aggregate != "personal" {
+            request = request.aggregate_id("1");
+        }
+        if let Some(owner) = named {
+            request.facts.owner.push((Source::Header, owner.into()));
+        }
+        let outcome = fixture
+            .admit(request)
+            .map(|built| built.identity.owner.to_string());
+        outcome.map_err(|error| error.code().into_owned())
+    };
+    let conflict = Err("wow.command.identity-conflict".to_owned());
+    let invalid = Err("wow.command.identity-invalid".to_owned());
+    let ann = || user("ann");
+    let shipper = || with_role("ann", "shipper");
+    let ok = |owner: &str| Ok(owner.to_owned());
+    for aggregate in ["owned", "personal"] {
+        assert_eq!(owner_of(&jwt, aggregate, "ping", None, ann()), ok("ann"));
+        assert_eq!(
+            owner_of(&jwt, aggregate, "ping", Some("ann"), ann()),
+            ok("ann")
+        );
+        assert_eq!(
+            owner_of(&jwt, aggregate, "ping", Some("bob"), ann()),
+            conflict
+        );
+        assert_eq!(
+            owner_of(&jwt, aggregate, "seal", Some("bob"), ann()),
+            conflict
+        );
+        assert_eq!(
+            owner_of(&jwt, aggregate, "look", Some("bob"), ann()),
+            conflict
+        );
+        // A role says that others than the owner may act: for the owner that they name.
+        assert_eq!(
+            owner_of(&jwt, aggregate, "ship", Some("bob"), shipper()),
+            ok("bob")
+        );
+        assert_eq!(
+            owner_of(&jwt, aggregate, "ship", None, shipper()),
+            ok("ann")
+        );
+        // Nobody's subject stands in for an owner here.
+        assert_eq!(owner_of(&open, aggregate, "ping", None, ann()), invalid);
+        assert_eq!(
+            owner_of(&jwt, aggregate, "ping", None, Principal::service("s")),
+            invalid
+        );
+        assert_eq!(
+            owner_of(&jwt, aggregate, "look", None, Principal::anonymous()),
+            invalid
+        );
+    }
+    assert_eq!(owner_of(&jwt, "ownerless", "ping", None, ann()), ok(""));
+    assert_eq!(
+        owner_of(&jwt, "ownerless", "ping", Some("bob"), ann()),
+        ok("bob")
+    );
+}
+
+#[test]
+fn r3_a_personal_aggregates_owner_and_id_are_one() {
+    let open = Fixture::new(AccessMode::Open);
+    let by_id = open
+        .admit(Submission::json("personal", "ping", "").aggregate_id("bob"))
+        .unwrap();
+    assert_eq!(by_id.identity.owner.as_str(), "bob");
+    let by_owner = open
+        .admit(Submission::json("personal", "ping", "").owner("bob"))
+        .unwrap();
+    assert_eq!(by_owner.identity.key.id.as_str(), "bob");
+    let jwt = Fixture::new(AccessMode::Jwt);
+    let others = Submission::json("personal", "ping", "").aggregate_id("bob");
+    let error = jwt.error(others.principal(user("ann")));
+    assert_eq!(error.code(), "wow.command.identity-conflict");
+    let role = with_role("ann", "shipper");
+    let ship = Submission::json("personal", "ship", "")
+        .aggregate_id("bob")
+        .principal(role);
+    assert_eq!(jwt.admit(ship).unwrap().identity.owner.as_str(), "bob");
+}
+
+#[test]
+fn r3_an_update_needs_an_id() {
+    let fixture = Fixture::new(AccessMode::Open);
+    let missing = CommandError::IdentityInvalid {
+        fact: "aggregate id",
+        fault: IdFault::Empty,
+    };
+    assert_eq!(
+        fixture.error(Submission::json("ownerless", "seal", "")),
+        missing
+    );
+    assert_eq!(
+        fixture.error(Submission::json("ownerless", "change", "{}")),
+        missing
+    );
+    assert_eq!(
+        fixture.error(Submission::json("ownerless", "change", r#"{"id":null}"#)),
+        missing
+    );
+}
+
+#[test]
+fn r3_an_unreadable_body_names_no_id_and_is_reported_after_access() {
+    let large = format!(r#"{{"id":"{}"}}"#, "x".repeat(70_000));
+    let deep = format!(r#"{{"id":"1","x":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+    let doubled = r#"{"id":"1","id":"2"}"#;
+    for body in [
+        large.as_str(),
+        deep.as_str(),
+        doubled,
+        r#"{"id":"1""#,
+        r#"{"id":{}}"#,
+        "\0",
+    ] {
+        let change = || Submission::json("ownerless", "change", body.to_owned());
+        let jwt = Fixture::new(AccessMode::Jwt);
+        assert_eq!(jwt.error(change()), CommandError::Unauthenticated);
+        let code = jwt
+            .error(change().principal(user("ann")))
+            .code()
+            .into_owned();
+        assert!(code.starts_with("wow.command.body-"), "{code}");
+        // An id from elsewhere doesn't hide the fault either.
+        let code = jwt.error(change().aggregate_id("1").principal(user("ann")));
+        assert!(code.code().starts_with("wow.command.body-"), "{code}");
+    }
+}
+
+#[test]
+fn r3_the_marked_field_means_after_decoding_what_it_meant_before() {
+    let fixture = Fixture::new(AccessMode::Open);
+    let change = |id: &str| {
+        let body = serde_json::json!({ "id": id }).to_string();
+        fixture.admit(Submission::json("ownerless", "change", body))
+    };
+    let usual = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+    assert_eq!(change(usual).unwrap().identity.key.id.as_str(), usual);
+    // Another spelling of the same UUID would be a second aggregate under one name.
+    for odd in [usual.to_uppercase(), usual.replace('-', "")] {
+        assert_eq!(
+            change(&odd).unwrap_err().code(),
+            "wow.command.identity-conflict"
+        );
+    }
+    // Escapes are read before ids are compared.
+    let escaped = Submission::json("ownerless", "open", r#"{"id":"\u0061b"}"#);
+    let built = fixture.admit(escaped.aggregate_id("ab")).unwrap();
+    assert_eq!(built.identity.key.id.as_str(), "ab");
+    // An array is read as a struct by position, past the name of the field.
+    let by_position = Submission::json("ownerless", "change", format!(r#"["{usual}"]"#));
+    let error = fixture.error(by_position.aggregate_id("other"));
+    assert_eq!(error.code(), "wow.command.identity-conflict");
+}
+
+#[test]
+fn r3_a_typed_commands_marked_field_is_a_source() {
+    let fixture = Fixture::new(AccessMode::Open);
+    let open = |id: &str| {
+        let mut request = Submission::json("ownerless", "open", "");
+        request.body = Body::Typed(Arc::new(Open {
+            id: Some(id.into()),
+            ..Open::default()
+        }));
+        request
+    };
+    assert_eq!(
+        fixture.admit(open("a")).unwrap().identity.key.id.as_str(),
+        "a"
+    );
+    assert_eq!(
+        fixture
+            .admit(open("a").aggregate_id("a"))
+            .unwrap()
+            .identity
+            .key
+            .id
+            .as_str(),
+        "a"
+    );
+    let error = fixture.error(open("a").aggregate_id("b"));
+    assert_eq!(error.code(), "wow.command.identity-conflict");
+    assert_eq!(
+        fixture.error(open("")).code(),
+        "wow.command.identity-invalid"
+    );
+}

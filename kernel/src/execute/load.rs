@@ -1,0 +1,295 @@
+//! The state of an aggregate, and how it comes out of snapshot and log (R50).
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::commit::{AggregateFacts, Commit, StoredSnapshot};
+use crate::error::CommandError;
+use crate::id::{AggregateKey, OwnerId, Position, Version};
+use crate::model::{EventFault, OwnerPolicy};
+use crate::ports::{CommitLog, History, KernelObserver, StorageError};
+use crate::recent::{RecentRequests, RequestRecord};
+use crate::registry::{AggregateDefinition, ErasedState, SystemEvent};
+
+/// How many commits one read of a long history takes.
+const PAGE: usize = 500;
+
+/// An aggregate as a lane holds it between commands.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The newest version; 0 where nothing was committed.
+    pub version: Version,
+    /// The position of the newest commit; 0 where there is none.
+    pub position: Position,
+    /// The user's state.
+    pub state: ErasedState,
+    /// The system's facts.
+    pub facts: Arc<AggregateFacts>,
+    /// The requests committed most recently (R41).
+    pub recent: RecentRequests,
+}
+
+/// Why an aggregate can't be loaded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoadError {
+    /// Storage failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// An event can't be read (R50).
+    #[error("{key} version {version}: {fault}")]
+    Event {
+        /// Which aggregate.
+        key: String,
+        /// Which version.
+        version: Version,
+        /// What is wrong with the event.
+        fault: EventFault,
+    },
+    /// The user's `evolve` panicked (R32).
+    #[error("{key} version {version}: evolve panicked")]
+    Panicked {
+        /// Which aggregate.
+        key: String,
+        /// Which version.
+        version: Version,
+    },
+    /// The log has a hole: never loaded over (R50).
+    #[error("{key}: version {expected} is missing from the log, {found} follows")]
+    Gap {
+        /// Which aggregate.
+        key: String,
+        /// The version that should follow.
+        expected: Version,
+        /// The one that does.
+        found: Version,
+    },
+}
+
+impl From<&LoadError> for CommandError {
+    fn from(error: &LoadError) -> Self {
+        match error {
+            LoadError::Storage(StorageError::Unavailable(_)) => Self::StorageUnavailable,
+            LoadError::Panicked { .. } => Self::Panicked,
+            LoadError::Storage(StorageError::Corrupt(_))
+            | LoadError::Event { .. }
+            | LoadError::Gap { .. } => Self::EventUnreadable,
+        }
+    }
+}
+
+impl Loaded {
+    /// The aggregate before its first commit.
+    pub fn initial(
+        definition: &AggregateDefinition,
+        key: &AggregateKey,
+        recent_capacity: usize,
+    ) -> Self {
+        Self {
+            version: 0,
+            position: 0,
+            state: definition.initial(&key.id),
+            facts: Arc::default(),
+            recent: RecentRequests::new(recent_capacity),
+        }
+    }
+
+    /// What a snapshot holds; none where it was written by another revision, or can't be read:
+    /// the log is the truth (R50).
+    fn from_snapshot(
+        definition: &AggregateDefinition,
+        snapshot: StoredSnapshot,
+        recent_capacity: usize,
+    ) -> Option<Self> {
+        // The revision is judged before anything is decoded.
+        if snapshot.state_revision != definition.spec.state_revision {
+            tracing::info!(
+                aggregate_type = %snapshot.key.aggregate_type,
+                found = snapshot.state_revision,
+                wanted = definition.spec.state_revision,
+                "snapshot of another state revision ignored"
+            );
+            return None;
+        }
+        let state = match definition.decode_state(&snapshot.state) {
+            Ok(state) => state,
+            Err(error) => {
+                tracing::warn!(key = %snapshot.key, version = snapshot.version, %error, "unreadable snapshot ignored");
+                return None;
+            }
+        };
+        let mut recent = RecentRequests::new(recent_capacity);
+        if let Some(json) = &snapshot.recent_requests {
+            recent.remember_json(json);
+        }
+        Some(Self {
+            version: snapshot.version,
+            position: snapshot.position,
+            state,
+            facts: Arc::new(snapshot.facts),
+            recent,
+        })
+    }
+
+    /// Applies the next commit.
+    ///
+    /// # Errors
+    /// [`LoadError`] where it isn't the next one or can't be read; then this value is no longer
+    /// a state of the aggregate and has to be dropped.
+    pub fn apply(
+        mut self,
+        definition: &AggregateDefinition,
+        commit: &Commit,
+    ) -> Result<Self, LoadError> {
+        let key = || commit.key.to_string();
+        if commit.version != self.version + 1 {
+            let expected = self.version + 1;
+            return Err(LoadError::Gap {
+                key: key(),
+                expected,
+                found: commit.version,
+            });
+        }
+        let version = commit.version;
+        let unreadable = |fault| LoadError::Event {
+            key: key(),
+            version,
+            fault,
+        };
+        let state = self.state;
+        self.state = catch_unwind(AssertUnwindSafe(|| definition.apply(state, &commit.events)))
+            .map_err(|_panic| LoadError::Panicked {
+                key: key(),
+                version,
+            })?
+            .map_err(unreadable)?;
+        let facts = Arc::make_mut(&mut self.facts);
+        note_commit(facts, definition.spec.owner, commit).map_err(unreadable)?;
+        self.recent.remember(&RequestRecord::from(commit));
+        self.version = version;
+        self.position = commit.position;
+        Ok(self)
+    }
+}
+
+/// Brings the system's facts about an aggregate up to a commit.
+pub(crate) fn note_commit(
+    facts: &mut AggregateFacts,
+    owner_policy: OwnerPolicy,
+    commit: &Commit,
+) -> Result<(), EventFault> {
+    if commit.version == 1 {
+        facts.owner = match owner_policy {
+            OwnerPolicy::Never => OwnerId::none(),
+            OwnerPolicy::Always | OwnerPolicy::AggregateId => commit.owner.clone(),
+        };
+        facts.space = commit.space.clone();
+        facts.first_operator = commit.principal.clone();
+        facts.first_event_time = commit.committed_at;
+    }
+    facts.operator = commit.principal.clone();
+    facts.event_time = commit.committed_at;
+    facts.event_id = Some(commit.command_id);
+    for event in commit.events.iter() {
+        if let Some(event) = SystemEvent::read(event)? {
+            event.apply(facts);
+        }
+    }
+    Ok(())
+}
+
+/// Loads aggregates from storage.
+#[derive(Clone)]
+pub struct Loader {
+    /// Snapshot and tail.
+    pub history: Arc<dyn History>,
+    /// The log, for what the tail doesn't hold.
+    pub log: Arc<dyn CommitLog>,
+    /// Who counts ignored snapshots.
+    pub observer: Arc<dyn KernelObserver>,
+    /// How many recent requests a state carries (R41).
+    pub recent_requests: usize,
+}
+
+impl std::fmt::Debug for Loader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loader").finish_non_exhaustive()
+    }
+}
+
+impl Loader {
+    /// The newest state of an aggregate; its initial one where nothing was committed.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub async fn load(
+        &self,
+        definition: &AggregateDefinition,
+        key: &AggregateKey,
+    ) -> Result<Loaded, LoadError> {
+        self.load_up_to(definition, key, Version::MAX).await
+    }
+
+    /// The state of an aggregate at a version, or the newest before it.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub async fn load_up_to(
+        &self,
+        definition: &AggregateDefinition,
+        key: &AggregateKey,
+        up_to: Version,
+    ) -> Result<Loaded, LoadError> {
+        let cold = self.history.load(key).await?;
+        let newest_snapshot = cold
+            .snapshot
+            .as_ref()
+            .map_or(0, |snapshot| snapshot.version);
+        let mut tail = cold.tail;
+        let mut has_more = cold.has_more;
+        let from_snapshot = match cold.snapshot {
+            Some(snapshot) if snapshot.version <= up_to => self.read_snapshot(definition, snapshot),
+            _ => None,
+        };
+        let mut loaded = match from_snapshot {
+            Some(mut loaded) => {
+                cold.requests
+                    .iter()
+                    .for_each(|request| loaded.recent.remember(request));
+                loaded
+            }
+            None => {
+                if newest_snapshot > 0 {
+                    // The tail begins behind the snapshot that can't be used.
+                    tail = Vec::new();
+                    has_more = true;
+                }
+                Loaded::initial(definition, key, self.recent_requests)
+            }
+        };
+        loop {
+            for commit in tail.iter().take_while(|commit| commit.version <= up_to) {
+                loaded = loaded.apply(definition, commit)?;
+            }
+            if !has_more || loaded.version >= up_to {
+                return Ok(loaded);
+            }
+            tail = self
+                .log
+                .read_aggregate(key, loaded.version, up_to, PAGE)
+                .await?;
+            has_more = tail.len() == PAGE;
+        }
+    }
+
+    fn read_snapshot(
+        &self,
+        definition: &AggregateDefinition,
+        snapshot: StoredSnapshot,
+    ) -> Option<Loaded> {
+        let loaded = Loaded::from_snapshot(definition, snapshot, self.recent_requests);
+        if loaded.is_none() {
+            self.observer.snapshot_ignored();
+        }
+        loaded
+    }
+}
