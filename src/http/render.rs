@@ -117,7 +117,7 @@ pub(super) fn result_json(result: &CommandResult, id: Uuid) -> Vec<u8> {
         aggregate_version: result.aggregate_version,
         request_id: result.request_id.as_str(),
         command_id: result.command_id,
-        function: (&result.function).into(),
+        function: (&*result.function).into(),
         error_code: error.map_or(Cow::Borrowed(OK), |error| error.code()),
         error_msg: error.map(ToString::to_string).unwrap_or_default(),
         binding_errors: error
