@@ -2,4 +2,5 @@
 
 pub mod access;
 pub mod config;
+pub mod node;
 pub mod telemetry;
