@@ -24,6 +24,10 @@ use wow_actors::Placement;
 use wow_kernel::submission::Submission;
 use wow_kernel::wait::Stage;
 
+/// The node's own allocator, for both sides of the comparison.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const CLIENTS: usize = 64;
 
 /// The floor: an actor that adds, and answers.
@@ -110,7 +114,12 @@ fn pick(client: usize, count: u64, targets: usize) -> usize {
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     // Behind the command's name in brackets: field 3 of proc(5) and on; a tick is 10 ms.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
     let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
     (ticks(11) + ticks(12)) / 100.0
 }
@@ -174,7 +183,10 @@ fn main() {
     if arguments.iter().any(|argument| argument == "--profile") {
         // One figure alone, for a profiler.
         let rate = lanes(seconds, 1000, 1, Stage::Processed);
-        println!("{:.0} answers a second, {:.1} µs each", rate.answers, rate.micros);
+        println!(
+            "{:.0} answers a second, {:.1} µs each",
+            rate.answers, rate.micros
+        );
         return;
     }
     println!("{CLIENTS} clients, memory backend, answers a second");

@@ -4,12 +4,12 @@
 //! keys of R44 are maps from a key to a place in a partition, one pair of maps for each tenant
 //! and type, so that neither is copied for each commit.
 
-use std::collections::{BTreeMap, HashMap, hash_map};
+use std::collections::{BTreeMap, hash_map};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::MemoryStore;
+use super::{HashMap, MemoryStore};
 use crate::commit::Commit;
 use crate::id::{
     AggregateId, AggregateKey, AggregateType, EpochMillis, PartitionNo, Position, RequestId,

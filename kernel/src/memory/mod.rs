@@ -43,6 +43,9 @@ pub use self::random::SeededRandom;
 #[cfg(any(test, feature = "faults"))]
 pub(crate) use self::random::mix;
 
+/// Looked up for every command: hashed fast, and seeded, so that ids can't be chosen to collide.
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+
 /// A store that holds everything in memory, and implements every storage port.
 ///
 /// Clones share one store, as the connections to one database do: a cluster in one process gives
