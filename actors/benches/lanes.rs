@@ -24,6 +24,10 @@ use wow_actors::Placement;
 use wow_kernel::submission::Submission;
 use wow_kernel::wait::Stage;
 
+/// The node's own allocator, for both sides of the comparison.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const CLIENTS: usize = 64;
 
 /// The floor: an actor that adds, and answers.

@@ -62,7 +62,7 @@ pub(crate) struct Ticket {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Admit {
-    pub(crate) submission: Submission,
+    pub(crate) submission: Box<Submission>,
     pub(crate) permit: Permit,
     pub(crate) reply: Reply,
     pub(crate) ticket: Arc<Ticket>,

@@ -72,7 +72,12 @@ impl Admission {
     ///
     /// # Errors
     /// What the first failing step answers (R1).
-    pub async fn admit(&self, submission: Submission) -> Result<BuiltCommand, CommandError> {
+    pub async fn admit(
+        &self,
+        submission: impl Into<Box<Submission>>,
+    ) -> Result<BuiltCommand, CommandError> {
+        // Boxed: it is large, and passes through every step.
+        let submission: Box<Submission> = submission.into();
         let arrived = self.clock.monotonic();
         let (aggregate, definition) = self.registry.resolve(&submission.target)?;
         let name = definition.name.clone();
@@ -87,7 +92,7 @@ impl Admission {
 
     async fn run_steps(
         &self,
-        submission: Submission,
+        submission: Box<Submission>,
         aggregate: Arc<AggregateDefinition>,
         definition: Arc<CommandDefinition>,
         arrived: Duration,
@@ -141,7 +146,7 @@ impl Admission {
 
 /// A request that has passed every step but the last.
 struct Admitted {
-    submission: Submission,
+    submission: Box<Submission>,
     aggregate: Arc<AggregateDefinition>,
     definition: Arc<CommandDefinition>,
     identity: Identity,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::commit::{Commit, StoredSnapshot};
+use crate::commit::{Commit, RecordedEvent, StoredSnapshot};
 use crate::id::{
     AggregateId, AggregateKey, AggregateType, PartitionNo, Position, RequestId, TenantId, Version,
 };
@@ -76,13 +76,22 @@ impl Flawed {
 
     fn commits(&self, mut commits: Vec<Commit>) -> Vec<Commit> {
         if self.has(Flaw::NumbersThroughFloats) {
-            for event in commits.iter_mut().flat_map(|commit| &mut commit.events) {
-                if let Ok(value) = serde_json::from_str::<serde_json::Value>(event.body.get()) {
-                    event.body = super::samples::raw(&value.to_string());
-                }
+            for commit in &mut commits {
+                commit.events = commit.events.iter().map(through_floats).collect();
             }
         }
         commits
+    }
+}
+
+fn through_floats(event: &RecordedEvent) -> RecordedEvent {
+    let body = match serde_json::from_str::<serde_json::Value>(event.body.get()) {
+        Ok(value) => super::samples::raw(&value.to_string()),
+        Err(_) => event.body.clone(),
+    };
+    RecordedEvent {
+        body,
+        ..event.clone()
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn commit(key: &AggregateKey, version: Version, request: &str) -> Com
         owner: OwnerId::trusted("ann"),
         space: SpaceId::trusted("home"),
         origin: NodeName::trusted("node-1"),
-        events: vec![event(&format!(r#"{{"amount":{version}}}"#))],
+        events: Arc::from([event(&format!(r#"{{"amount":{version}}}"#))]),
         result: None,
         headers: [("channel".to_owned(), "web".to_owned())].into(),
         committed_at: 77,
@@ -180,7 +180,7 @@ pub(crate) fn assert_same(found: &Commit, expected: &Commit) {
         expected.events.len(),
         "number of events of {name}"
     );
-    for (index, (found, expected)) in found.events.iter().zip(&expected.events).enumerate() {
+    for (index, (found, expected)) in found.events.iter().zip(&*expected.events).enumerate() {
         assert_eq!(found.name, expected.name, "name of event {index} of {name}");
         assert_eq!(
             found.revision, expected.revision,

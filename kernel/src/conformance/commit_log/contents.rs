@@ -68,7 +68,7 @@ async fn assert_bodies_round_trip(log: &dyn CommitLog, bodies: &[&str]) {
         assert_round_trip(
             log,
             Commit {
-                events: vec![event.clone()],
+                events: Arc::from([event.clone()]),
                 ..single
             },
         )
@@ -77,7 +77,7 @@ async fn assert_bodies_round_trip(log: &dyn CommitLog, bodies: &[&str]) {
     assert_round_trip(
         log,
         Commit {
-            events,
+            events: events.into(),
             ..commit(&key("all"), 1, "all")
         },
     )
@@ -97,7 +97,7 @@ pub(super) async fn a_commit_comes_back_whole(stores: Stores) {
         owner: OwnerId::trusted("carol"),
         space: SpaceId::trusted("garden"),
         origin: NodeName::trusted("node-7.internal:9090"),
-        events: vec![opened, event(r#"{"amount":1}"#)],
+        events: Arc::from([opened, event(r#"{"amount":1}"#)]),
         result: Some(Arc::from(raw(r#"{"iban":"DE02"}"#))),
         headers: [("traceparent".into(), "00-4bf9-00f0-01".into())].into(),
         ..commit(&key("a"), 1, "first")
@@ -147,11 +147,11 @@ pub(super) async fn texts_come_back_byte_for_byte(stores: Stores) {
             owner: OwnerId::trusted(text),
             space: SpaceId::trusted(text),
             origin: NodeName::trusted(text),
-            events: vec![RecordedEvent {
+            events: Arc::from([RecordedEvent {
                 name: Arc::from(text),
                 revision: 1,
                 body: raw("{}"),
-            }],
+            }]),
             ..commit(&key, 1, &format!("request-{number}"))
         };
         assert_round_trip(&*log, texts).await;
@@ -169,7 +169,7 @@ pub(super) async fn json_comes_back_byte_for_byte(stores: Stores) {
 pub(super) async fn an_entry_of_a_mebibyte_comes_back_whole(stores: Stores) {
     let log = stores.log();
     let empty = Commit {
-        events: vec![event("\"\"")],
+        events: Arc::from([event("\"\"")]),
         ..commit(&key("a"), 1, "first")
     };
     // Exactly as large as the default of `log.max-entry-bytes` allows, in text that neither
@@ -182,7 +182,7 @@ pub(super) async fn an_entry_of_a_mebibyte_comes_back_whole(stores: Stores) {
     assert!(text.len() < room, "the text has to leave room to fill up");
     text.push_str(&"x".repeat(room - text.len()));
     let huge = Commit {
-        events: vec![event(&format!("\"{text}\""))],
+        events: Arc::from([event(&format!("\"{text}\""))]),
         ..empty
     };
     assert_eq!(huge.entry_bytes(), 1 << 20);

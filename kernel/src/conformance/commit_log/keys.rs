@@ -140,7 +140,7 @@ pub(super) async fn r44_a_refused_append_changes_nothing(stores: Stores) {
     let heads = log.heads(&all_partitions()).await.unwrap();
 
     for late in [commit(&key("a"), 2, "late"), commit(&key("b"), 1, "a-2")] {
-        let events = vec![event(r#"{"late":true}"#); 5];
+        let events = vec![event(r#"{"late":true}"#); 5].into();
         refusal(&*log, &Commit { events, ..late }).await;
     }
 
