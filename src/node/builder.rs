@@ -3,14 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use wow_actors::{
     BlockingPool, Limits, NodeClock, NodeRandom, Placement, Ports, RunningSystem, StartError,
     SystemConfig,
 };
-use wow_kernel::access::{AccessMode, Principal};
+use wow_kernel::access::AccessMode;
 use wow_kernel::admission::{AdmissionLimits, TransformContext};
-use wow_kernel::error::CommandError;
 use wow_kernel::execute::{KernelLimits, Loader};
 use wow_kernel::model::{Aggregate, Command, Rejection, Saga, Services};
 use wow_kernel::ports::{Authorizer, Clock, Unobserved};
@@ -18,14 +16,15 @@ use wow_kernel::read::Reader;
 use wow_kernel::registry::{Registry, RegistryBuilder, RegistryError};
 
 use super::backend::{Backend, StorePorts};
-use super::gateway::{NodeGateway, OpenAccess, TokenAccess};
+use super::gateway::{NodeReadiness, OpenAccess, TokenAccess};
 use super::metrics::{StorageMetrics, register_build};
 use super::servers::{ServerParts, Servers};
+use super::settings::{self, AccessIncomplete};
 use super::{Addresses, Node};
-use crate::access::{AccessSettings, ClaimNames, KeyError, KeySource, Verifier};
+use crate::access::{KeyError, Verifier};
 use crate::admin::{AdminError, AdminSettings, AdminToken};
 use crate::config::{AccessModeSetting, Config, ConfigError, StorageUrl};
-use crate::http::{Authenticator, HttpError, HttpSettings};
+use crate::http::{Authenticator, HttpError, HttpSettings, NodeGateway};
 use crate::storage::OpenError;
 
 /// Why a node didn't start. Each says what to do.
@@ -52,6 +51,9 @@ pub enum NodeError {
     /// Tokens can't be verified.
     #[error(transparent)]
     Keys(#[from] KeyError),
+    /// How tokens are verified isn't said.
+    #[error(transparent)]
+    Access(#[from] AccessIncomplete),
     /// Metrics can't be registered.
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
@@ -252,14 +254,14 @@ fn system_config(config: &Config) -> SystemConfig {
             AccessModeSetting::Jwt => AccessMode::Jwt,
         },
         admission: AdmissionLimits {
-            body_bytes_max: config.http.max_body_bytes.as_usize(),
+            body_bytes_max: config.http.max_body_bytes.as_len(),
             wait_timeout_max: config.wait.max_timeout,
         },
         kernel: KernelLimits {
             decide_timeout: runtime.decide_timeout,
             conflict_retries: runtime.conflict_retries,
             append_timeout: config.storage.append_timeout,
-            entry_bytes_max: config.log.max_entry_bytes.as_usize(),
+            entry_bytes_max: config.log.max_entry_bytes.as_len(),
             partitions: config.log.partitions,
         },
         recent_requests: runtime.recent_requests,
@@ -269,7 +271,7 @@ fn system_config(config: &Config) -> SystemConfig {
             waiters: config.wait.max_waiters,
             idle_timeout: runtime.idle_timeout,
             live_aggregates: runtime.max_live_aggregates,
-            state_bytes: runtime.max_state_bytes.as_usize(),
+            state_bytes: runtime.max_state_bytes.as_len(),
             shutdown_timeout: runtime.shutdown_timeout,
             drain_delay: config.drain_delay(),
             poll: config.subscriptions.poll,
@@ -285,7 +287,7 @@ async fn open_ports(
     clock: Arc<dyn Clock>,
     node: &mut Node,
 ) -> Result<(), NodeError> {
-    let gateway = Arc::new(NodeGateway::new(node.handle(), Arc::clone(&node.reader)));
+    let gateway = NodeGateway::new(node.handle(), (*node.reader).clone());
     let parts = ServerParts {
         http: http_settings(config),
         admin: AdminSettings {
@@ -293,9 +295,9 @@ async fn open_ports(
             token: config.admin.token.as_ref().and_then(|token| AdminToken::new(token.expose())),
         },
         registry: Arc::clone(registry),
-        gateway: gateway.clone(),
+        gateway,
         authenticator: authenticator(config, clock).await?,
-        readiness: gateway,
+        readiness: Arc::new(NodeReadiness(node.handle())),
         metrics: node.metrics.clone(),
     };
     let (servers, addresses) = Servers::start(parts).await?;
@@ -309,9 +311,9 @@ fn http_settings(config: &Config) -> HttpSettings {
     HttpSettings {
         workers: http.worker_count(),
         connections_max: http.max_connections,
-        body_bytes_max: http.max_body_bytes.as_usize(),
-        uri_bytes_max: http.max_url_bytes.as_usize(),
-        header_bytes_max: http.max_header_bytes.as_usize(),
+        body_bytes_max: http.max_body_bytes.as_len(),
+        uri_bytes_max: http.max_url_bytes.as_len(),
+        header_bytes_max: http.max_header_bytes.as_len(),
         head_timeout: http.header_timeout,
         body_timeout: http.body_timeout,
         keep_alive: http.idle_timeout,
@@ -326,43 +328,8 @@ async fn authenticator(
     config: &Config,
     clock: Arc<dyn Clock>,
 ) -> Result<Arc<dyn Authenticator>, NodeError> {
-    let access = &config.access;
-    if access.mode == AccessModeSetting::Open {
-        return Ok(Arc::new(OpenAccess));
-    }
-    // The configuration was checked: exactly one of the files is named.
-    let keys = match (&access.hs256_secret_file, &access.jwks_file, &access.pem_file) {
-        (Some(file), _, _) => KeySource::Hs256Secret(file.clone()),
-        (None, Some(file), _) => KeySource::Jwks(file.clone()),
-        (None, None, file) => KeySource::Pem(file.clone().unwrap_or_default()),
-    };
-    let settings = AccessSettings {
-        issuer: access.issuer.clone().unwrap_or_default(),
-        audience: access.audience.clone().unwrap_or_default(),
-        keys,
-        claims: ClaimNames {
-            tenant: access.tenant_claim.clone(),
-            roles: access.roles_claim.clone(),
-            space: access.space_claim.clone(),
-        },
-    };
-    Ok(Arc::new(TokenAccess(Verifier::open(settings, clock).await?)))
-}
-
-#[async_trait]
-impl Authenticator for OpenAccess {
-    async fn authenticate(&self, _bearer: Option<&str>) -> Result<Principal, CommandError> {
-        Ok(Principal::anonymous())
-    }
-}
-
-#[async_trait]
-impl Authenticator for TokenAccess {
-    async fn authenticate(&self, bearer: Option<&str>) -> Result<Principal, CommandError> {
-        let Some(token) = bearer else { return Ok(Principal::anonymous()) };
-        self.0.verify(token).await.map_err(|error| {
-            tracing::debug!(%error, "token refused");
-            CommandError::Unauthenticated
-        })
+    match settings::access(config)? {
+        None => Ok(Arc::new(OpenAccess)),
+        Some(access) => Ok(Arc::new(TokenAccess(Verifier::open(access, clock).await?))),
     }
 }

@@ -13,6 +13,7 @@ mod builder;
 mod gateway;
 mod metrics;
 mod servers;
+pub mod settings;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

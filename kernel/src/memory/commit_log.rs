@@ -8,12 +8,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-<<<<<<< HEAD
-use super::{HashMap, MemoryStore};
-=======
-use super::MemoryStore;
 use super::index::{Index, Scope};
->>>>>>> backends
+use super::{HashMap, MemoryStore};
 use crate::commit::Commit;
 use crate::id::{
     AggregateId, AggregateKey, AggregateType, EpochMillis, PartitionNo, Position, RequestId,
