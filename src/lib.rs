@@ -1,1 +1,9 @@
+//! A command runtime for event-sourced services.
 
+pub mod access;
+pub mod admin;
+pub mod config;
+pub mod http;
+pub mod telemetry;
+
+pub use wow_kernel as kernel;

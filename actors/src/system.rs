@@ -120,7 +120,11 @@ impl RunningSystem {
         ports: Ports,
         metrics: &prometheus::Registry,
     ) -> Result<Self, StartError> {
-        let counters = Arc::new(Metrics::register(metrics)?);
+        let types = registry
+            .aggregates()
+            .iter()
+            .map(|definition| &definition.aggregate_type);
+        let counters = Arc::new(Metrics::register(metrics)?.for_types(types));
         let placement = config.placement.clone();
         let shared = Arc::new(assemble(config, registry, services, ports, counters));
         Moment::register(metrics, &shared)?;

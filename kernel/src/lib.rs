@@ -8,6 +8,7 @@
 //! commit      one entry of the log                     hooks → evolve → append (R40–R58)
 //! recent      an aggregate's last requests  wait       stages and plans (R60–R62)
 //! partition   hash and assignment           router     local, forward, topic (R20–R23)
+//! read        states and commits for callers
 //! ports       what the kernel needs of the world
 //! memory      the ports in memory, and their executable specification
 //! conformance one suite a port              testkit    given / when / then for users
@@ -35,6 +36,7 @@ pub mod memory;
 pub mod model;
 pub mod partition;
 pub mod ports;
+pub mod read;
 pub mod recent;
 pub mod registry;
 pub mod result;

@@ -3,13 +3,13 @@
 //! Each partition is a list, so a position is an index and R80 holds by construction. The unique
 //! keys of R44 are two indexes from a key to a place in a partition.
 
-use std::collections::{BTreeMap, HashMap, hash_map};
+use std::collections::{BTreeMap, hash_map};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::MemoryStore;
 use super::index::{Index, Scope};
+use super::{HashMap, MemoryStore};
 use crate::commit::Commit;
 use crate::id::{
     AggregateId, AggregateKey, AggregateType, EpochMillis, PartitionNo, Position, RequestId,

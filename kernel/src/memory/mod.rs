@@ -46,6 +46,11 @@ pub use self::random::SeededRandom;
 #[cfg(any(test, feature = "faults"))]
 pub(crate) use self::random::mix;
 
+/// Ids are hashed for every command: fast, and seeded, so that they can't be chosen to collide.
+type Hashing = foldhash::fast::RandomState;
+
+type HashMap<K, V> = std::collections::HashMap<K, V, Hashing>;
+
 /// A store that holds everything in memory, and implements every storage port.
 ///
 /// Clones share one store, as the connections to one database do: a cluster in one process gives
