@@ -21,16 +21,10 @@ use crate::admission::identity::{self, MarkedId};
 use crate::commit::{AggregateFacts, Commit};
 use crate::error::CommandError;
 use crate::execute::{LoadError, Loaded, Loader, check_scope};
-use crate::id::{AggregateKey, AggregateType, EpochMillis, Version};
+use crate::id::{AggregateKey, AggregateType, Version};
 use crate::ports::{Authorizer, SnapshotStore};
 use crate::registry::{AggregateDefinition, Registry};
 use crate::submission::IdentityFacts;
-
-/// How many commits a trace answers with unless told otherwise.
-pub const TRACE_COMMITS_DEFAULT: usize = 100;
-
-/// The most commits that one read answers with.
-pub const READ_COMMITS_MAX: usize = 1000;
 
 /// Roughly the most bytes of commits and states that one read gathers.
 pub const READ_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -74,8 +68,6 @@ pub struct ReadRequest {
 /// A state of an aggregate.
 #[derive(Debug, Clone)]
 pub struct StateRead {
-    /// The aggregate's type.
-    pub aggregate: Arc<AggregateDefinition>,
     /// Which aggregate.
     pub key: AggregateKey,
     /// The version it had.
@@ -84,33 +76,6 @@ pub struct StateRead {
     pub facts: Arc<AggregateFacts>,
     /// The state as JSON.
     pub state: String,
-}
-
-/// A snapshot of an aggregate.
-#[derive(Debug, Clone)]
-pub struct SnapshotRead {
-    /// The state that it holds.
-    pub state: StateRead,
-    /// When it was written.
-    pub snapshot_time: EpochMillis,
-}
-
-/// Commits of an aggregate, oldest first.
-#[derive(Debug, Clone)]
-pub struct CommitsRead {
-    /// The aggregate's type.
-    pub aggregate: Arc<AggregateDefinition>,
-    /// The commits.
-    pub commits: Vec<Commit>,
-}
-
-/// Commits of an aggregate with the states that they made, oldest first.
-#[derive(Debug, Clone)]
-pub struct TraceRead {
-    /// The aggregate's type.
-    pub aggregate: Arc<AggregateDefinition>,
-    /// The commits.
-    pub commits: Vec<TracedCommit>,
 }
 
 /// A commit and what it made of the aggregate.
@@ -134,7 +99,6 @@ struct Seen {
 impl Seen {
     fn state_of(&self, loaded: &Loaded) -> Result<StateRead, CommandError> {
         Ok(StateRead {
-            aggregate: self.aggregate.clone(),
             key: self.key.clone(),
             version: loaded.version,
             facts: loaded.facts.clone(),

@@ -1,6 +1,6 @@
 //! States: the newest, at a version, at a time, and the snapshot's.
 
-use super::{ReadRequest, Reader, Seen, SnapshotRead, StateRead, contained};
+use super::{ReadRequest, Reader, Seen, StateRead, contained};
 use crate::commit::StoredSnapshot;
 use crate::error::CommandError;
 use crate::execute::Loaded;
@@ -65,37 +65,29 @@ impl Reader {
         .await
     }
 
-    /// The snapshot. One that this node can't read is answered with what the log says of the
-    /// same version (R50).
+    /// The snapshot as it is stored, without its recent requests. One that this node can't read
+    /// holds what the log says of the same version (R50).
     ///
     /// # Errors
     /// As [`Reader::state`]; [`CommandError::NotFound`] where none is written yet, or where it
     /// holds the aggregate as deleted.
-    pub async fn snapshot(&self, request: &ReadRequest) -> Result<SnapshotRead, CommandError> {
+    pub async fn snapshot(&self, request: &ReadRequest) -> Result<StoredSnapshot, CommandError> {
         contained(async {
             let seen = self.see(request).await?;
             let stored = self.snapshots.find(&seen.key).await;
             let stored = stored.map_err(|error| seen.failed(&error.into()))?;
-            let snapshot = stored.ok_or(CommandError::NotFound)?;
-            let snapshot_time = snapshot.snapshot_time;
-            let state = if is_readable(&seen, &snapshot) {
-                StateRead {
-                    aggregate: seen.aggregate.clone(),
-                    key: seen.key.clone(),
-                    version: snapshot.version,
-                    facts: snapshot.facts.into(),
-                    state: snapshot.state,
-                }
-            } else {
-                seen.state_of(&self.load_at(&seen, snapshot.version).await?)?
-            };
-            if state.facts.deleted {
+            let mut snapshot = stored.ok_or(CommandError::NotFound)?;
+            snapshot.recent_requests = None;
+            if !is_readable(&seen, &snapshot) {
+                let loaded = self.load_at(&seen, snapshot.version).await?;
+                snapshot.state = seen.encode(&loaded)?;
+                snapshot.state_revision = seen.aggregate.spec.state_revision;
+                snapshot.facts = (*loaded.facts).clone();
+            }
+            if snapshot.facts.deleted {
                 return Err(CommandError::NotFound);
             }
-            Ok(SnapshotRead {
-                state,
-                snapshot_time,
-            })
+            Ok(snapshot)
         })
         .await
     }

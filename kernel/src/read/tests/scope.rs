@@ -31,8 +31,8 @@ fn outcome(fixture: &Fixture, read: &ReadRequest) -> Result<Version, CommandErro
     let others = [
         done(reader.state_at_version(read, 1)).map(|state| state.version),
         done(reader.state_at_time(read, 0)).map(|state| state.version),
-        done(reader.commits(read, 1..=1)).map(|read| read.commits[0].version),
-        done(reader.trace(read, 1..=1, 1)).map(|read| read.commits[0].commit.version),
+        done(reader.commits(read, 1..=1, 1)).map(|commits| commits[0].version),
+        done(reader.trace(read, 1..=1, 1)).map(|commits| commits[0].commit.version),
     ];
     for other in others {
         assert_eq!(other, state);

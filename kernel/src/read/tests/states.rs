@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 
 use super::*;
+use crate::id::EpochMillis;
 use crate::ports::StorageError;
 
 #[test]
@@ -92,10 +93,7 @@ fn a_snapshot_is_answered_as_it_was_written() {
     let state = r#"{"sum": 3 , "notes":""}"#;
     fixture.save_snapshot(2, state, 2);
     let snapshot = read().unwrap();
-    assert_eq!(
-        (snapshot.state.version, snapshot.state.state.as_str()),
-        (2, state)
-    );
+    assert_eq!((snapshot.version, snapshot.state.as_str()), (2, state));
     assert_eq!(snapshot.snapshot_time, 10_000);
 }
 
@@ -111,9 +109,13 @@ fn r50_an_unreadable_snapshot_is_ignored_and_the_log_answers() {
         let newest = done(fixture.reader.state(&request("ledger"))).unwrap();
         assert_eq!((newest.version, sum(&newest.state)), (5, 15));
         let snapshot = done(fixture.reader.snapshot(&request("ledger"))).unwrap();
-        assert_eq!((snapshot.state.version, sum(&snapshot.state.state)), (3, 6));
+        assert_eq!((snapshot.version, sum(&snapshot.state)), (3, 6));
+        assert_eq!(
+            (snapshot.state_revision, snapshot.facts.event_time),
+            (2, 3000)
+        );
         let trace = done(fixture.reader.trace(&request("ledger"), 5..=5, 1)).unwrap();
-        assert_eq!(sum(&trace.commits[0].state), 15);
+        assert_eq!(sum(&trace[0].state), 15);
     }
 }
 
@@ -168,7 +170,7 @@ fn what_is_deleted_does_not_exist_until_it_is_recovered() {
         done(reader.state_at_version(&read, 1)).unwrap_err(),
         done(reader.state_at_time(&read, 1000)).unwrap_err(),
         done(reader.snapshot(&read)).unwrap_err(),
-        done(reader.commits(&read, 1..=3)).unwrap_err(),
+        done(reader.commits(&read, 1..=3, 10)).unwrap_err(),
         done(reader.trace(&read, 1..=3, 10)).unwrap_err(),
     ] {
         assert_eq!(error, CommandError::NotFound);

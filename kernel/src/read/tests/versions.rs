@@ -8,35 +8,41 @@ fn versions_of(commits: &[Commit]) -> Vec<Version> {
     commits.iter().map(|commit| commit.version).collect()
 }
 
+const ALL: usize = usize::MAX;
+
 #[test]
 fn commits_are_those_of_the_range_as_far_as_it_was_reached() {
     let fixture = Fixture::counted(250);
-    let read = |versions| done(fixture.reader.commits(&request("ledger"), versions));
-    for (asked, answered) in [
-        (1..=1, 1..=1),
-        (2..=4, 2..=4),
-        (1..=250, 1..=250),
-        (99..=201, 99..=201),
-        (250..=250, 250..=250),
-        (249..=260, 249..=250),
+    let read = |versions, limit| done(fixture.reader.commits(&request("ledger"), versions, limit));
+    for (asked, limit, answered) in [
+        (1..=1, ALL, 1..=1),
+        (2..=4, ALL, 2..=4),
+        (1..=250, ALL, 1..=250),
+        (99..=201, ALL, 99..=201),
+        (250..=250, ALL, 250..=250),
+        (249..=260, ALL, 249..=250),
         // What clients send for "to the end".
-        (1..=2_147_483_647, 1..=250),
-        (200..=Version::MAX, 200..=250),
+        (1..=2_147_483_647, ALL, 1..=250),
+        (200..=Version::MAX, ALL, 200..=250),
+        (20..=30, 5, 20..=24),
+        (20..=230, 150, 20..=169),
+        (249..=Version::MAX, 5, 249..=250),
     ] {
-        let commits = read(asked.clone()).unwrap().commits;
+        let commits = read(asked.clone(), limit).unwrap();
         assert_eq!(
             versions_of(&commits),
             answered.collect::<Vec<_>>(),
             "{asked:?}"
         );
     }
+    assert!(read(1..=5, 0).unwrap().is_empty());
     assert_eq!(
-        read(251..=300).unwrap_err(),
+        read(251..=300, 1).unwrap_err(),
         CommandError::VersionNotReached { version: 251 }
     );
     for empty in [0..=3, 0..=0, RangeInclusive::new(3, 2)] {
         assert_eq!(
-            read(empty).unwrap_err().code(),
+            read(empty, ALL).unwrap_err().code(),
             "wow.command.parameter-invalid"
         );
     }
@@ -51,43 +57,28 @@ fn a_commit_is_answered_with_its_events_byte_for_byte() {
         ..added(0)
     };
     fixture.append(&key("ledger"), 2, event);
-    let read = done(fixture.reader.commits(&request("ledger"), 2..=2)).unwrap();
-    assert_eq!(read.commits[0].events[0].body.get(), body);
+    let commits = done(fixture.reader.commits(&request("ledger"), 2..=2, 1)).unwrap();
+    assert_eq!(commits[0].events[0].body.get(), body);
     let state = done(fixture.reader.state(&request("ledger"))).unwrap();
     assert_eq!(sum(&state.state), 9_007_199_254_740_994);
 }
 
 #[test]
-fn one_read_answers_with_a_bounded_number_of_commits() {
-    let count = READ_COMMITS_MAX as u64;
-    let fixture = Fixture::counted(count + 1);
-    let read = |versions| done(fixture.reader.commits(&request("ledger"), versions));
-    assert_eq!(read(1..=count).unwrap().commits.len(), READ_COMMITS_MAX);
-    assert_eq!(
-        read(1..=count + 1).unwrap_err().code(),
-        "wow.command.parameter-invalid"
-    );
-    assert_eq!(
-        read(2..=Version::MAX).unwrap().commits.len(),
-        READ_COMMITS_MAX
-    );
-}
-
-#[test]
-fn a_trace_has_the_state_after_each_commit() {
+fn a_trace_has_the_newest_commits_of_its_range_with_the_state_after_each() {
     let fixture = Fixture::counted(250);
     fixture.save_snapshot(120, r#"{"sum":7260,"notes":""}"#, 2);
     let trace = |versions, limit| done(fixture.reader.trace(&request("ledger"), versions, limit));
     for (asked, limit, answered) in [
-        (1..=Version::MAX, TRACE_COMMITS_DEFAULT, 1..=100),
+        (1..=Version::MAX, 100, 151..=250),
         (1..=Version::MAX, 250, 1..=250),
-        (1..=Version::MAX, READ_COMMITS_MAX, 1..=250),
+        (1..=Version::MAX, ALL, 1..=250),
         (100..=130, 100, 100..=130),
         (121..=121, 1, 121..=121),
-        (200..=240, 5, 200..=204),
+        (200..=240, 5, 236..=240),
         (250..=300, 5, 250..=250),
+        (1..=1, 5, 1..=1),
     ] {
-        let traced = trace(asked.clone(), limit).unwrap().commits;
+        let traced = trace(asked.clone(), limit).unwrap();
         let versions: Vec<_> = traced.iter().map(|traced| traced.commit.version).collect();
         assert_eq!(versions, answered.collect::<Vec<_>>(), "{asked:?}");
         for traced in traced {
@@ -96,16 +87,11 @@ fn a_trace_has_the_state_after_each_commit() {
             assert_eq!(traced.facts.event_time, 1000 * version as i64);
         }
     }
+    assert!(trace(1..=5, 0).unwrap().is_empty());
     assert_eq!(
         trace(251..=300, 5).unwrap_err(),
         CommandError::VersionNotReached { version: 251 }
     );
-    for limit in [0, READ_COMMITS_MAX + 1] {
-        assert_eq!(
-            trace(1..=2, limit).unwrap_err().code(),
-            "wow.command.parameter-invalid"
-        );
-    }
 }
 
 #[test]
@@ -119,15 +105,18 @@ fn a_read_gathers_a_bounded_number_of_bytes() {
             recorded("noted", &json!({ "text": text })),
         );
     }
-    let commits = |versions| done(fixture.reader.commits(&request("ledger"), versions));
-    assert_eq!(commits(1..=3).unwrap().commits.len(), 3);
+    let commits = |versions| done(fixture.reader.commits(&request("ledger"), versions, ALL));
+    assert_eq!(commits(1..=3).unwrap().len(), 3);
     assert_eq!(
         commits(1..=5).unwrap_err().code(),
         "wow.command.parameter-invalid"
     );
     // The first commit and its state come to half the bound, the second and its to more.
-    let trace = |versions| done(fixture.reader.trace(&request("ledger"), versions, 10));
-    assert_eq!(trace(1..=5).unwrap().commits.len(), 1);
+    let trace = |versions, limit| done(fixture.reader.trace(&request("ledger"), versions, limit));
+    assert_eq!(
+        trace(1..=5, ALL).unwrap_err().code(),
+        "wow.command.parameter-invalid"
+    );
     // What is asked for alone is answered, whatever its size.
-    assert_eq!(trace(5..=5).unwrap().commits.len(), 1);
+    assert_eq!(trace(1..=5, 1).unwrap().len(), 1);
 }

@@ -1,0 +1,3 @@
+//! The node: the one place that sees every part, and joins them.
+
+pub mod settings;
