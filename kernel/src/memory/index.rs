@@ -5,7 +5,9 @@
 //! maps, and each key carries its hash along: moving it reads nothing but the map itself.
 
 use std::collections::{HashMap, hash_map};
-use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
+
+use super::Hashing;
 
 /// How many maps an index has.
 const SHARDS: usize = 64;
@@ -16,7 +18,7 @@ pub(super) struct Scope(pub(super) u32);
 
 /// Values by id.
 pub(super) struct Index<K, V> {
-    hasher: RandomState,
+    hashing: Hashing,
     shards: Vec<HashMap<Key<K>, V, BuildHasherDefault<Carried>>>,
 }
 
@@ -65,7 +67,7 @@ impl<K: Clone + Eq + Hash, V> Index<K, V> {
 
     fn key(&self, scope: Scope, id: &K) -> Key<K> {
         Key {
-            hash: self.hasher.hash_one((scope, id)),
+            hash: self.hashing.hash_one((scope, id)),
             scope,
             id: id.clone(),
         }
@@ -81,7 +83,7 @@ impl<K, V> Default for Index<K, V> {
     fn default() -> Self {
         let shards = (0..SHARDS).map(|_| HashMap::default()).collect();
         Self {
-            hasher: RandomState::new(),
+            hashing: Hashing::default(),
             shards,
         }
     }

@@ -46,8 +46,10 @@ pub use self::random::SeededRandom;
 #[cfg(any(test, feature = "faults"))]
 pub(crate) use self::random::mix;
 
-/// Looked up for every command: hashed fast, and seeded, so that ids can't be chosen to collide.
-type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+/// Ids are hashed for every command: fast, and seeded, so that they can't be chosen to collide.
+type Hashing = foldhash::fast::RandomState;
+
+type HashMap<K, V> = std::collections::HashMap<K, V, Hashing>;
 
 /// A store that holds everything in memory, and implements every storage port.
 ///
