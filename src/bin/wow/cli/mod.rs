@@ -5,6 +5,7 @@ mod config;
 mod error;
 mod id;
 mod output;
+mod serve;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -64,6 +65,7 @@ impl Global {
 enum Command {
     Config(config::ConfigArguments),
     Id(id::IdArguments),
+    Serve(serve::ServeArguments),
 }
 
 /// Runs the command that the arguments name.
@@ -81,6 +83,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         None => output::print(START).map_err(Failure::from),
         Some(Command::Config(arguments)) => config::run(arguments, global),
         Some(Command::Id(arguments)) => id::run(&arguments),
+        Some(Command::Serve(arguments)) => serve::run(&arguments, global),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
