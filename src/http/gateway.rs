@@ -153,14 +153,3 @@ pub trait Authenticator: Send + Sync {
     /// [`CommandError::Unauthenticated`], when the token proves nothing.
     async fn authenticate(&self, bearer: Option<&str>) -> Result<Principal, CommandError>;
 }
-
-/// The callers of a node in `open` mode: nobody is asked for proof, and nobody has roles.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct OpenAccess;
-
-#[async_trait]
-impl Authenticator for OpenAccess {
-    async fn authenticate(&self, _bearer: Option<&str>) -> Result<Principal, CommandError> {
-        Ok(Principal::anonymous())
-    }
-}
