@@ -4,7 +4,12 @@
 //! `-- --seconds 5` each figure runs that long. Only the ratio means anything from one machine
 //! to another.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "a bench")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a bench"
+)]
 
 #[path = "support/counter.rs"]
 mod counter;
@@ -18,6 +23,10 @@ use counter::{Add, Counter, system};
 use wow_actors::Placement;
 use wow_kernel::submission::Submission;
 use wow_kernel::wait::Stage;
+
+/// The node's own allocator, for both sides of the comparison.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const CLIENTS: usize = 64;
 
@@ -43,7 +52,7 @@ impl Handler<BareAdd> for Bare {
     }
 }
 
-fn bare(seconds: Duration, actors: usize, arbiters: usize) -> f64 {
+fn bare(seconds: Duration, actors: usize, arbiters: usize) -> Rate {
     let (ready, started) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
         let runner = System::new();
@@ -71,15 +80,20 @@ fn bare(seconds: Duration, actors: usize, arbiters: usize) -> f64 {
     rate
 }
 
-fn lanes(seconds: Duration, aggregates: usize, arbiters: usize, stage: Stage) -> f64 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+fn lanes(seconds: Duration, aggregates: usize, arbiters: usize, stage: Stage) -> Rate {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let running = runtime.block_on(system::<Counter>(Placement::Arbiters(arbiters)));
     let handle = running.handle();
     let rate = load(seconds, move |client, count| {
         let handle = handle.clone();
         async move {
             let id = pick(client, count, aggregates);
-            let add = Submission::typed(Add { by: 1 }).aggregate_id(id.to_string()).wait(stage);
+            let add = Submission::typed(Add { by: 1 })
+                .aggregate_id(id.to_string())
+                .wait(stage);
             let result = handle.submit(add).await.unwrap();
             assert!(result.succeeded(), "{:?}", result.error);
         }
@@ -90,20 +104,48 @@ fn lanes(seconds: Duration, aggregates: usize, arbiters: usize, stage: Stage) ->
 
 /// Spreads the clients' requests over so many targets.
 fn pick(client: usize, count: u64, targets: usize) -> usize {
-    let mixed = (client as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(count * 7919);
+    let mixed = (client as u64)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .wrapping_add(count * 7919);
     usize::try_from(mixed % targets as u64).unwrap()
 }
 
-/// Closed-loop clients on a runtime of their own; answers a second.
-fn load<F, R>(seconds: Duration, ask: F) -> f64
+/// What this process has used of all processors, in seconds.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    // Behind the command's name in brackets: field 3 of proc(5) and on; a tick is 10 ms.
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap()
+        .split_whitespace()
+        .collect();
+    let ticks = |index: usize| fields[index].parse::<f64>().unwrap();
+    (ticks(11) + ticks(12)) / 100.0
+}
+
+/// What a load came to.
+struct Rate {
+    /// Answers a second.
+    answers: f64,
+    /// Processor time for one answer, clients included, in microseconds. Other load on the
+    /// machine changes it far less than the answers a second.
+    micros: f64,
+}
+
+/// Closed-loop clients on a runtime of their own.
+fn load<F, R>(seconds: Duration, ask: F) -> Rate
 where
     F: Fn(usize, u64) -> R + Send + Sync + Clone + 'static,
     R: Future<Output = ()> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let done = Arc::new(AtomicU64::new(0));
-    let started = Instant::now();
+    let (started, used) = (Instant::now(), processor_seconds());
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| {
             let (ask, stop, done) = (ask.clone(), Arc::clone(&stop), Arc::clone(&done));
@@ -124,7 +166,11 @@ where
             client.await.unwrap();
         }
     });
-    done.load(Ordering::Relaxed) as f64 / started.elapsed().as_secs_f64()
+    let answers = done.load(Ordering::Relaxed) as f64;
+    Rate {
+        answers: answers / started.elapsed().as_secs_f64(),
+        micros: (processor_seconds() - used) * 1e6 / answers,
+    }
 }
 
 fn main() {
@@ -134,17 +180,34 @@ fn main() {
         .position(|argument| argument == "--seconds")
         .map_or(3, |index| arguments[index + 1].parse().unwrap());
     let seconds = Duration::from_secs(seconds);
+    if arguments.iter().any(|argument| argument == "--profile") {
+        // One figure alone, for a profiler.
+        let rate = lanes(seconds, 1000, 1, Stage::Processed);
+        println!(
+            "{:.0} answers a second, {:.1} µs each",
+            rate.answers, rate.micros
+        );
+        return;
+    }
     println!("{CLIENTS} clients, memory backend, answers a second");
     for arbiters in [1, 2] {
         let floor = bare(seconds, 1000, arbiters);
-        println!("bare actix, 1000 actors, {arbiters} arbiters: {floor:>10.0}");
+        println!(
+            "bare actix, 1000 actors, {arbiters} arbiters: {:>9.0}  {:.1} µs each",
+            floor.answers, floor.micros
+        );
         for (name, aggregates, stage) in [
             ("PROCESSED, 1000 aggregates", 1000, Stage::Processed),
             ("PROCESSED, 8 aggregates", 8, Stage::Processed),
             ("SNAPSHOT, 1000 aggregates", 1000, Stage::Snapshot),
         ] {
             let rate = lanes(seconds, aggregates, arbiters, stage);
-            println!("lanes, {name}, {arbiters} arbiters: {rate:>10.0}  ratio {:.2}", rate / floor);
+            println!(
+                "lanes, {name}, {arbiters} arbiters: {:>9.0}  {:.1} µs each  ratio {:.2}",
+                rate.answers,
+                rate.micros,
+                rate.answers / floor.answers
+            );
         }
     }
 }

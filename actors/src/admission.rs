@@ -10,6 +10,7 @@
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::task;
 
 use actix::dev::{MessageResponse, OneshotSender, SendError};
 use actix::{Actor, AsyncContext, Context, Handler, Message, WrapFuture};
@@ -61,7 +62,7 @@ pub(crate) struct Ticket {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Admit {
-    pub(crate) submission: Submission,
+    pub(crate) submission: Box<Submission>,
     pub(crate) permit: Permit,
     pub(crate) reply: Reply,
     pub(crate) ticket: Arc<Ticket>,
@@ -83,11 +84,6 @@ impl AdmissionActor {
 
 impl Actor for AdmissionActor {
     type Context = Context<Self>;
-
-    fn started(&mut self, context: &mut Self::Context) {
-        // Every `Admit` carries a permit of the node, so this can't be the limit.
-        context.set_mailbox_capacity(self.shared.limits.in_flight + 1);
-    }
 }
 
 impl Handler<Admit> for AdmissionActor {
@@ -95,7 +91,12 @@ impl Handler<Admit> for AdmissionActor {
 
     fn handle(&mut self, message: Admit, context: &mut Self::Context) {
         let shared = Arc::clone(&self.shared);
-        context.spawn(async move { admit(&shared, message).await }.into_actor(self));
+        let mut admitting = Box::pin(async move { admit(&shared, message).await });
+        // Most admissions ask nobody and are done at once; only one that waits becomes a task.
+        let mut unscheduled = task::Context::from_waker(task::Waker::noop());
+        if admitting.as_mut().poll(&mut unscheduled).is_pending() {
+            context.spawn(admitting.into_actor(self));
+        }
     }
 }
 

@@ -237,7 +237,7 @@ impl Caller {
 
     fn advance(&self, mut result: CommandResult, reached: &StageReached) -> CommandResult {
         result.stage = reached.stage;
-        result.function = (*reached.function).clone();
+        result.function = Arc::clone(&reached.function);
         result.error.clone_from(&reached.error);
         result.signal_time = self.shared.clock.now();
         result
@@ -309,8 +309,8 @@ impl Caller {
                 .filter(|saga| saga.aggregate_type == outcome.command.key().aggregate_type)
                 .map(|saga| stages::saga_function(registry, saga))
                 .find(|function| self.plan.filter.matches(function))
-                .unwrap_or(result.function),
-            _ => stages::snapshot_function(registry),
+                .map_or(result.function, Arc::new),
+            _ => Arc::new(stages::snapshot_function(registry)),
         };
         result
     }

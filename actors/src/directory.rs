@@ -174,11 +174,13 @@ impl LaneDirectory {
                 Entry::Closed => {}
                 Entry::Entered => {
                     message.slot = Some(Slot(Arc::clone(&entry.record)));
-                    // Under the shard's lock, so that arrival order is queue order (R30). The
-                    // mailbox is larger than the gate's bound, so only a dead lane refuses.
+                    // Under the shard's lock, so that arrival order is queue order (R30).
                     match entry.address.try_send(message) {
                         Ok(()) => return Ok(()),
-                        Err(SendError::Full(returned) | SendError::Closed(returned)) => {
+                        // The mailbox is larger than the gate's bound; should it be full all the
+                        // same, the lane lives and is busy.
+                        Err(SendError::Full(returned)) => return Err(LaneFull(returned)),
+                        Err(SendError::Closed(returned)) => {
                             entry.gate().close();
                             message = returned;
                         }

@@ -23,10 +23,13 @@ pub(crate) struct Feed {
     /// The highest position heard of, whether or not its view is here.
     head: AtomicU64,
     grown: Notify,
+    /// The highest position whose snapshot a caller waits for.
+    wanted: AtomicU64,
+    wanted_more: Notify,
 }
 
 impl Feed {
-    fn offer(&self, view: StateView) {
+    fn offer(&self, view: StateView, is_waited_for: bool) {
         let position = view.commit.position;
         {
             let mut window = self.window.lock();
@@ -36,17 +39,16 @@ impl Feed {
             }
         }
         self.note_head(position);
+        if is_waited_for {
+            self.wanted.fetch_max(position, Ordering::AcqRel);
+            self.wanted_more.notify_waiters();
+        }
     }
 
     /// The partition is known to reach this position.
     pub(crate) fn note_head(&self, position: Position) {
         self.head.fetch_max(position, Ordering::AcqRel);
         self.grown.notify_waiters();
-    }
-
-    /// The highest position heard of.
-    pub(crate) fn head(&self) -> Position {
-        self.head.load(Ordering::Acquire)
     }
 
     /// The views that continue a position without a hole, at most so many.
@@ -64,21 +66,30 @@ impl Feed {
 
     /// Ends once the partition has grown beyond a position.
     pub(crate) async fn grown_beyond(&self, position: Position) {
-        loop {
-            let grown = self.grown.notified();
-            tokio::pin!(grown);
-            // Registered before the look, so that growth between the two is not missed.
-            grown.as_mut().enable();
-            if self.head() > position {
-                return;
-            }
-            grown.await;
-        }
+        beyond(&self.head, &self.grown, position).await;
+    }
+
+    /// Ends once a caller waits for the snapshot of a commit beyond a position.
+    pub(crate) async fn wanted_beyond(&self, position: Position) {
+        beyond(&self.wanted, &self.wanted_more, position).await;
     }
 
     /// Waits a moment for the view that continues a position: its lane may be about to offer it.
     pub(crate) async fn settle(&self, wait: Duration) {
         let _ = tokio::time::timeout(wait, self.grown.notified()).await;
+    }
+}
+
+async fn beyond(mark: &AtomicU64, moved: &Notify, position: Position) {
+    loop {
+        let moved = moved.notified();
+        tokio::pin!(moved);
+        // Registered before the look, so that a move between the two is not missed.
+        moved.as_mut().enable();
+        if mark.load(Ordering::Acquire) > position {
+            return;
+        }
+        moved.await;
     }
 }
 
@@ -92,8 +103,9 @@ impl Feeds {
     }
 
     /// Hands a commit and the state after it to the partition's runners.
-    pub(crate) fn offer(&self, view: StateView) {
-        self.of(view.commit.partition).offer(view);
+    /// `is_waited_for` says that a caller waits for its snapshot.
+    pub(crate) fn offer(&self, view: StateView, is_waited_for: bool) {
+        self.of(view.commit.partition).offer(view, is_waited_for);
     }
 
     pub(crate) fn of(&self, partition: PartitionNo) -> &Feed {

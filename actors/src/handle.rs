@@ -160,7 +160,7 @@ impl Handle {
         let plan = submission.wait.clone();
         let deadline = shared.clock.monotonic() + plan.timeout;
         let admit = Admit {
-            submission,
+            submission: Box::new(submission),
             permit,
             reply,
             ticket: Arc::clone(&ticket),

@@ -6,16 +6,18 @@
 //! Bounded by: its gate (`runtime.lane-queue`).
 //! Ends when: the directory drops its address, which happens only with nothing queued.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix::{Actor, ActorFutureExt, AtomicResponse, Context, Handler, Message, WrapFuture};
+use actix::{Actor, ActorFutureExt, Addr, AtomicResponse, Context, Handler, Message, WrapFuture};
 use tokio::sync::oneshot;
 use wow_kernel::command::BuiltCommand;
 use wow_kernel::error::CommandError;
 use wow_kernel::execute::{Executed, LaneState, Loaded};
 use wow_kernel::id::Version;
 use wow_kernel::registry::AggregateDefinition;
+use wow_kernel::wait::Stage;
 
 use crate::directory::{LaneRecord, Slot};
 use crate::outcome::{Answer, Outcome};
@@ -50,23 +52,25 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    pub(crate) fn new(shared: Arc<Shared>, record: Arc<LaneRecord>) -> Self {
-        Self {
-            shared,
-            record,
-            state: None,
-            size: StateSize::default(),
-        }
+    /// Starts a lane on the arbiter this runs on.
+    pub(crate) fn spawn(shared: &Arc<Shared>, record: Arc<LaneRecord>) -> Addr<Self> {
+        let shared = Arc::clone(shared);
+        Self::create(|context| {
+            // Larger than the gate lets in, and before anything is sent: the gate is the bound,
+            // the mailbox never.
+            context.set_mailbox_capacity(shared.limits.lane_queue + 1);
+            Self {
+                shared,
+                record,
+                state: None,
+                size: StateSize::default(),
+            }
+        })
     }
 }
 
 impl Actor for Lane {
     type Context = Context<Self>;
-
-    fn started(&mut self, context: &mut Self::Context) {
-        // Larger than the gate lets in: the gate is the bound, the mailbox never.
-        context.set_mailbox_capacity(self.shared.limits.lane_queue + 1);
-    }
 }
 
 impl Handler<RunCommand> for Lane {
@@ -76,13 +80,14 @@ impl Handler<RunCommand> for Lane {
         let shared = Arc::clone(&self.shared);
         let state = self.state.take().unwrap_or_default();
         let definition = Arc::clone(&message.command.aggregate);
-        let run = async move {
+        // Boxed here, once: the future is large, and each adapter around it would move it.
+        let run: Running = Box::pin(async move {
             // A lane with ready work must not hold up the others on its thread.
             tokio::task::coop::consume_budget().await;
             run(&shared, state, message).await
-        };
+        });
         AtomicResponse::new(Box::pin(run.into_actor(self).map(
-            move |(state, slot), lane, _| {
+            move |(state, slot), lane, _context| {
                 lane.keep(&definition, state);
                 // Last of all: from here on the gate may close.
                 drop(slot);
@@ -90,6 +95,8 @@ impl Handler<RunCommand> for Lane {
         )))
     }
 }
+
+type Running = Pin<Box<dyn Future<Output = (LaneState, Option<Slot>)>>>;
 
 impl Lane {
     fn keep(&mut self, definition: &AggregateDefinition, state: LaneState) {
@@ -147,7 +154,9 @@ async fn run(
                     version: view.commit.version,
                     result: view.commit.result.clone(),
                 };
-                shared.feeds.offer(view);
+                shared
+                    .feeds
+                    .offer(view, command.wait.stage == Stage::Snapshot);
                 answer
             }
             Executed::Known {

@@ -3,6 +3,7 @@
 //! The registry is handed in. What is a count of the moment (lanes, permits) is read when it is
 //! asked for, not kept beside the truth.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use prometheus::{
     Registry,
 };
 use wow_kernel::command::BuiltCommand;
-use wow_kernel::error::Bound;
+use wow_kernel::error::{Bound, CommandError};
+use wow_kernel::id::AggregateType;
 use wow_kernel::ports::KernelObserver;
 use wow_kernel::router::FallbackReason;
 use wow_kernel::wait::Stage;
@@ -30,7 +32,9 @@ const SECONDS: [f64; 14] = [
 #[derive(Debug)]
 pub struct Metrics {
     commands: IntCounterVec,
-    command_duration: HistogramVec,
+    /// The same for the types known at the start, without a look-up by label.
+    commands_of: HashMap<AggregateType, [IntCounter; OUTCOMES.len()]>,
+    command_duration: [Histogram; Stage::ALL.len()],
     refused: IntCounterVec,
     conflicts: IntCounter,
     outcomes_unknown: IntCounter,
@@ -61,6 +65,7 @@ impl Metrics {
             "Time from submission until the caller was answered, by the stage it waited for.",
         )
         .buckets(SECONDS.to_vec());
+        let durations = register(registry, HistogramVec::new(histogram, &["stage"])?)?;
         let slow_turn = HistogramOpts::new(
             "wow_slow_turn_seconds",
             "Turns of command functions of 100 ms and more, which hold up other lanes.",
@@ -71,7 +76,9 @@ impl Metrics {
                 "Commands that a lane has run, by what became of them.",
                 &["aggregate_type", "outcome"],
             )?,
-            command_duration: register(registry, HistogramVec::new(histogram, &["stage"])?)?,
+            commands_of: HashMap::new(),
+            command_duration: Stage::ALL
+                .map(|stage| durations.with_label_values(&[stage.as_str()])),
             refused: counters(
                 "wow_commands_refused_total",
                 "Commands refused at once as busy, by the bound that was reached.",
@@ -123,16 +130,28 @@ impl Metrics {
         })
     }
 
+    /// Prepares the counters of every type, so that counting looks nothing up by label.
+    #[must_use]
+    pub(crate) fn for_types<'a>(mut self, types: impl Iterator<Item = &'a AggregateType>) -> Self {
+        for aggregate_type in types {
+            let counters = OUTCOMES.map(|outcome| {
+                self.commands
+                    .with_label_values(&[aggregate_type.as_str(), outcome])
+            });
+            self.commands_of.insert(aggregate_type.clone(), counters);
+        }
+        self
+    }
+
     pub(crate) fn command_done(&self, command: &BuiltCommand, answer: &Answer) {
-        self.commands
-            .with_label_values(&[command.key().aggregate_type.as_str(), answer.label()])
-            .inc();
+        if let Some(counters) = self.commands_of.get(&command.key().aggregate_type) {
+            counters[outcome_index(answer)].inc();
+        }
     }
 
     pub(crate) fn caller_answered(&self, stage: Stage, took: Duration) {
-        self.command_duration
-            .with_label_values(&[stage.as_str()])
-            .observe(took.as_secs_f64());
+        // `Stage::ALL` is in the order of the variants.
+        self.command_duration[stage as usize].observe(took.as_secs_f64());
     }
 
     pub(crate) fn refused(&self, bound: Bound) {
@@ -172,6 +191,27 @@ impl Metrics {
 
     pub(crate) fn signals_lost(&self) {
         self.signals_lost.inc();
+    }
+}
+
+/// What becomes of commands, as labels.
+const OUTCOMES: [&str; 6] = [
+    "committed",
+    "duplicate",
+    "unchanged",
+    "rejected",
+    "failed",
+    "sent",
+];
+
+fn outcome_index(answer: &Answer) -> usize {
+    match answer {
+        Answer::Committed { .. } => 0,
+        Answer::Known { .. } => 1,
+        Answer::Unchanged { .. } => 2,
+        Answer::Failed(CommandError::Rejected(_)) => 3,
+        Answer::Failed(_) => 4,
+        Answer::Sent => 5,
     }
 }
 

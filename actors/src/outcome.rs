@@ -8,7 +8,7 @@ use wow_kernel::error::CommandError;
 use wow_kernel::id::{AggregateKey, CommandId, EpochMillis, Version};
 use wow_kernel::recent::RequestRecord;
 use wow_kernel::result::CommandResult;
-use wow_kernel::wait::{FunctionInfo, FunctionKind, Stage};
+use wow_kernel::wait::Stage;
 
 /// A command's end, as far as its own aggregate is concerned.
 #[derive(Debug)]
@@ -40,20 +40,6 @@ pub(crate) enum Answer {
     },
     /// It failed.
     Failed(CommandError),
-}
-
-impl Answer {
-    /// The label under which it is counted.
-    pub(crate) fn label(&self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Committed { .. } => "committed",
-            Self::Known { .. } => "duplicate",
-            Self::Unchanged { .. } => "unchanged",
-            Self::Failed(CommandError::Rejected(_)) => "rejected",
-            Self::Failed(_) => "failed",
-        }
-    }
 }
 
 /// A command and its end.
@@ -152,20 +138,11 @@ pub(crate) fn base_result(command: &BuiltCommand, stage: Stage, now: EpochMillis
         aggregate_version: None,
         request_id: command.request_id.clone(),
         command_id: command.command_id,
-        function: command_function(command),
+        function: Arc::clone(&command.definition.function),
         result: None,
         duplicate: false,
         committed: false,
         error: None,
         signal_time: now,
-    }
-}
-
-fn command_function(command: &BuiltCommand) -> FunctionInfo {
-    FunctionInfo {
-        kind: FunctionKind::Command,
-        context: Arc::clone(&command.aggregate.context),
-        processor: Arc::from(command.aggregate.spec.name),
-        name: Arc::clone(&command.definition.name),
     }
 }

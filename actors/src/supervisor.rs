@@ -49,8 +49,6 @@ impl Actor for PartitionSupervisor {
     type Context = Context<Self>;
 
     fn started(&mut self, context: &mut Self::Context) {
-        // Every message carries a permit of the node, so this can't be the limit.
-        context.set_mailbox_capacity(self.shared.limits.in_flight + 1);
         let sweep = (self.shared.limits.idle_timeout / 4).max(std::time::Duration::from_millis(1));
         context.run_interval(sweep, |supervisor, _context| supervisor.passivate());
     }
@@ -72,7 +70,7 @@ impl Handler<Dispatch> for PartitionSupervisor {
             })
             .flatten();
         let result = shared.directory.send(self.partition, now, run, |record| {
-            Lane::new(Arc::clone(shared), record).start()
+            Lane::spawn(shared, record)
         });
         let (reply, command, answer) = match (result, sent) {
             (Ok(()), None) => return,

@@ -29,7 +29,7 @@ use crate::routing::{Addresses, Routing};
 use crate::runner::{HeadPoller, SNAPSHOT_SUBSCRIPTION, SagaRunner, SnapshotRunner};
 use crate::shared::{Phase, Shared};
 use crate::supervisor::PartitionSupervisor;
-use crate::threads::{ActorThreads, Placement};
+use crate::threads::{ActorThreads, Placement, place};
 use crate::waits::Waits;
 
 /// What the running system needs of the world.
@@ -120,7 +120,11 @@ impl RunningSystem {
         ports: Ports,
         metrics: &prometheus::Registry,
     ) -> Result<Self, StartError> {
-        let counters = Arc::new(Metrics::register(metrics)?);
+        let types = registry
+            .aggregates()
+            .iter()
+            .map(|definition| &definition.aggregate_type);
+        let counters = Arc::new(Metrics::register(metrics)?.for_types(types));
         let placement = config.placement.clone();
         let shared = Arc::new(assemble(config, registry, services, ports, counters));
         Moment::register(metrics, &shared)?;
@@ -264,7 +268,7 @@ fn assemble(
     }
 }
 
-async fn start_tree(shared: &Arc<Shared>, arbiters: &[ArbiterHandle]) -> Result<(), StorageError> {
+async fn start_tree(shared: &Arc<Shared>, arbiters: &[ArbiterHandle]) -> Result<(), StartError> {
     let partitions: Vec<_> = (0..shared.kernel.limits.partitions)
         .map(PartitionNo)
         .collect();
@@ -272,24 +276,29 @@ async fn start_tree(shared: &Arc<Shared>, arbiters: &[ArbiterHandle]) -> Result<
         shared.feeds.of(found.partition).note_head(found.head);
     }
     let on = |partition: &PartitionNo| &arbiters[partition.0 as usize % arbiters.len()];
-    let waits = arbiters.iter().map(|arbiter| {
-        let (open, mailbox) = (shared.metrics.waits_open.clone(), shared.limits.waiters + 1);
-        Waits::start_in_arbiter(arbiter, move |_| Waits::new(open, mailbox))
-    });
-    let supervisors = partitions.iter().map(|partition| {
-        let (partition, shared) = (*partition, Arc::clone(shared));
-        PartitionSupervisor::start_in_arbiter(on(&partition), move |_| {
-            PartitionSupervisor::new(partition, shared)
-        })
-    });
-    let admissions = arbiters.iter().map(|arbiter| {
-        let shared = Arc::clone(shared);
-        AdmissionActor::start_in_arbiter(arbiter, move |_| AdmissionActor::new(shared))
-    });
+    // What is in a mailbox carries a permit, so these sizes are never reached.
+    let (commands, waiters) = (shared.limits.in_flight + 1, shared.limits.waiters + 1);
+    let gone = || StartError::Threads(std::io::Error::other("an arbiter ended at start"));
+    let (mut waits, mut admissions) = (Vec::new(), Vec::new());
+    for arbiter in arbiters {
+        let actor = Waits::new(shared.metrics.waits_open.clone());
+        waits.push(place(arbiter, waiters, actor).await.ok_or_else(gone)?);
+        let actor = AdmissionActor::new(Arc::clone(shared));
+        admissions.push(place(arbiter, commands, actor).await.ok_or_else(gone)?);
+    }
+    let mut supervisors = Vec::with_capacity(partitions.len());
+    for partition in &partitions {
+        let actor = PartitionSupervisor::new(*partition, Arc::clone(shared));
+        supervisors.push(
+            place(on(partition), commands, actor)
+                .await
+                .ok_or_else(gone)?,
+        );
+    }
     shared.routing.set_addresses(Addresses {
-        waits: waits.collect(),
-        supervisors: supervisors.collect(),
-        admissions: admissions.collect(),
+        admissions,
+        supervisors,
+        waits,
     });
     start_runners(shared, &partitions, on).await?;
     let poller = HeadPoller {

@@ -7,7 +7,7 @@
 use std::io;
 use std::thread::JoinHandle;
 
-use actix::{Arbiter, ArbiterHandle, System};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, System};
 use tokio::sync::oneshot;
 
 /// Where actors are placed.
@@ -73,6 +73,23 @@ impl ActorThreads {
             tracing::error!("the actors' thread did not end in order");
         }
     }
+}
+
+/// Starts an actor on an arbiter, its mailbox as large as it has to be before anything is sent.
+/// None when the arbiter is gone.
+pub(crate) async fn place<A>(arbiter: &ArbiterHandle, mailbox: usize, actor: A) -> Option<Addr<A>>
+where
+    A: Actor<Context = Context<A>> + Send,
+{
+    let (ready, started) = oneshot::channel();
+    arbiter.spawn_fn(move || {
+        let address = A::create(|context| {
+            context.set_mailbox_capacity(mailbox);
+            actor
+        });
+        let _ = ready.send(address);
+    });
+    started.await.ok()
 }
 
 impl Drop for ActorThreads {

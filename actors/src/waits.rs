@@ -83,15 +83,13 @@ pub(crate) struct Reached(pub(crate) Vec<StageReached>);
 pub(crate) struct Waits {
     pending: HashMap<CommandId, Vec<StageSink>>,
     open: prometheus::IntGauge,
-    mailbox: usize,
 }
 
 impl Waits {
-    pub(crate) fn new(open: prometheus::IntGauge, mailbox: usize) -> Self {
+    pub(crate) fn new(open: prometheus::IntGauge) -> Self {
         Self {
             pending: HashMap::new(),
             open,
-            mailbox,
         }
     }
 
@@ -110,7 +108,6 @@ impl Actor for Waits {
     type Context = Context<Self>;
 
     fn started(&mut self, context: &mut Self::Context) {
-        context.set_mailbox_capacity(self.mailbox);
         context.run_interval(SWEEP, |waits, _context| waits.sweep());
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Identity;
-use crate::model::AccessRule;
+use crate::model::{AccessRule, OwnerPolicy};
 
 /// The role of other services: it may act for any tenant and owner.
 pub const SERVICE_ROLE: &str = "service";
@@ -105,6 +105,27 @@ pub fn judge(
     if allowed {
         Ok(())
     } else if known {
+        Err(AccessError::Denied)
+    } else {
+        Err(AccessError::Unauthenticated)
+    }
+}
+
+/// Refuses the owner's rule where the type has no owners: nobody is the owner of what has none,
+/// whatever owner a request names. Services may, and in open mode whoever asks.
+///
+/// # Errors
+/// As [`judge`].
+pub(crate) fn check_has_owners(
+    mode: AccessMode,
+    rule: AccessRule,
+    policy: OwnerPolicy,
+    principal: &Principal,
+) -> Result<(), AccessError> {
+    let is_unowned = matches!(rule, AccessRule::Owner) && policy == OwnerPolicy::Never;
+    if !is_unowned || mode == AccessMode::Open || principal.is_service() {
+        Ok(())
+    } else if principal.subject.is_some() {
         Err(AccessError::Denied)
     } else {
         Err(AccessError::Unauthenticated)

@@ -60,9 +60,9 @@ fn check(text: &str) -> Result<(), IdFault> {
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(Arc<str>);
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        // None is the empty text: most commands name no owner and no space.
+        pub struct $name(Option<Arc<str>>);
 
         impl $name {
             /// Checks a text from outside.
@@ -71,34 +71,48 @@ macro_rules! text_id {
             /// [`IdFault`] says what is wrong with the text (R3).
             pub fn parse(text: &str) -> Result<Self, IdFault> {
                 check(text)?;
-                Ok(Self(Arc::from(text)))
+                Ok(Self::trusted(text))
             }
 
             /// Takes a text that was checked before: read from the log, or made by us.
-            pub fn trusted(text: impl Into<Arc<str>>) -> Self {
-                Self(text.into())
+            pub fn trusted(text: impl AsRef<str> + Into<Arc<str>>) -> Self {
+                Self((!text.as_ref().is_empty()).then(|| text.into()))
             }
 
             /// The text.
             pub fn as_str(&self) -> &str {
-                &self.0
+                self.0.as_deref().unwrap_or("")
             }
 
             /// Whether it names nothing.
             pub fn is_empty(&self) -> bool {
-                self.0.is_empty()
+                self.0.is_none()
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<Self, D::Error> {
+                String::deserialize(deserializer).map(Self::trusted)
             }
         }
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:?}", &*self.0)
+                write!(f, "{:?}", self.as_str())
             }
         }
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
+                f.write_str(self.as_str())
             }
         }
     };
@@ -136,21 +150,21 @@ text_id!(
 impl TenantId {
     /// The tenant `(0)`.
     pub fn default_tenant() -> Self {
-        Self(Arc::from(DEFAULT_TENANT))
+        Self::trusted(DEFAULT_TENANT)
     }
 }
 
 impl OwnerId {
     /// No owner.
     pub fn none() -> Self {
-        Self(Arc::from(""))
+        Self(None)
     }
 }
 
 impl SpaceId {
     /// No space.
     pub fn none() -> Self {
-        Self(Arc::from(""))
+        Self(None)
     }
 }
 
@@ -172,7 +186,7 @@ impl RequestId {
         if text.starts_with(RESERVED_REQUEST_PREFIX) {
             return Err(IdFault::Reserved);
         }
-        Ok(Self(Arc::from(text)))
+        Ok(Self::trusted(text))
     }
 }
 

@@ -8,9 +8,11 @@
 //! commit      one entry of the log                     hooks → evolve → append (R40–R58)
 //! recent      an aggregate's last requests  wait       stages and plans (R60–R62)
 //! partition   hash and assignment           router     local, forward, topic (R20–R23)
+//! read        states and commits for callers
 //! ports       what the kernel needs of the world
 //! memory      the ports in memory, and their executable specification
 //! conformance one suite a port              testkit    given / when / then for users
+//! faults      storage that fails on purpose
 //! ```
 //!
 //! Absent by design: actors, databases, HTTP, a clock, randomness and spawned tasks. All of these
@@ -23,13 +25,18 @@ pub mod access;
 pub mod admission;
 pub mod command;
 pub mod commit;
+#[cfg(any(test, feature = "conformance"))]
+pub mod conformance;
 pub mod error;
 pub mod execute;
+#[cfg(any(test, feature = "faults"))]
+pub mod faults;
 pub mod id;
 pub mod memory;
 pub mod model;
 pub mod partition;
 pub mod ports;
+pub mod read;
 pub mod recent;
 pub mod registry;
 pub mod result;

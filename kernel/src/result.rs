@@ -38,7 +38,7 @@ pub struct CommandResult {
     /// The command that committed: the first one's where this was a duplicate (R40).
     pub command_id: CommandId,
     /// What reached the stage.
-    pub function: FunctionInfo,
+    pub function: Arc<FunctionInfo>,
     /// The result map of the commit, a JSON object.
     pub result: Option<Arc<RawValue>>,
     /// Whether the first commit of the request is what is answered (R40).

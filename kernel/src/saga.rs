@@ -84,9 +84,7 @@ pub fn submission(
         (None, Some(_)) => None,
         (None, None) => Some(commit.key.tenant.to_string()),
     };
-    let space = command
-        .space
-        .unwrap_or_else(|| commit.space.to_string());
+    let space = command.space.unwrap_or_else(|| commit.space.to_string());
     if let Some(tenant) = tenant {
         submission = submission.tenant(tenant);
     }

@@ -151,6 +151,9 @@ pub struct Submission {
     pub chain: CallChain,
     /// Which permits it draws on.
     pub permits: PermitClass,
+    /// `false` where the caller won't have it run here while its owner can be reached; where it
+    /// says nothing, R21 decides.
+    pub local_first: Option<bool>,
 }
 
 impl Submission {
@@ -167,6 +170,7 @@ impl Submission {
             principal: Principal::anonymous(),
             chain: Arc::from([]),
             permits: PermitClass::Caller,
+            local_first: None,
         }
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wow_actors::{BlockingPool, Limits, NodeClock, NodeRandom, Placement, Ports, RunningSystem, SystemConfig};
+use wow_actors::{
+    BlockingPool, Limits, NodeClock, NodeRandom, Placement, Ports, RunningSystem, SystemConfig,
+};
 use wow_kernel::access::AccessMode;
 use wow_kernel::admission::AdmissionLimits;
 use wow_kernel::execute::KernelLimits;
@@ -82,9 +84,20 @@ pub async fn system<A: Aggregate>(placement: Placement) -> RunningSystem {
         limits: Limits::default(),
         placement,
     };
-    let registry = Arc::new(RegistryBuilder::new("bench").register::<A>().build().unwrap());
+    let registry = Arc::new(
+        RegistryBuilder::new("bench")
+            .register::<A>()
+            .build()
+            .unwrap(),
+    );
     let metrics = prometheus::Registry::new();
-    RunningSystem::start(config, registry, Arc::new(Services::default()), ports, &metrics)
-        .await
-        .unwrap()
+    RunningSystem::start(
+        config,
+        registry,
+        Arc::new(Services::default()),
+        ports,
+        &metrics,
+    )
+    .await
+    .unwrap()
 }

@@ -29,6 +29,9 @@ pub(crate) const SNAPSHOT_SUBSCRIPTION: &str = "snapshot";
 /// How many entries one batch takes.
 const BATCH: usize = 256;
 
+/// How long commits that nobody waits for gather before they are written.
+const GATHER: Duration = Duration::from_millis(25);
+
 /// The longest pause after a failure.
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
@@ -113,7 +116,7 @@ impl Work {
             let due = self.progress.due_in().unwrap_or(Duration::MAX);
             let batch = tokio::select! {
                 biased;
-                batch = self.follower.next(self.progress.position(), BATCH) => batch,
+                batch = self.next() => batch,
                 () = shared.in_phase(Phase::Stopping) => return Ok(()),
                 () = sleep_until_due(&shared, due) => {
                     self.progress.save_if_due().await?;
@@ -136,6 +139,20 @@ impl Work {
             }
             self.progress.save_if_due().await?;
         }
+    }
+
+    /// The next batch: at once where a caller waits for it, otherwise what gathers in a while,
+    /// so that an aggregate that commits often is written less often (R84).
+    async fn next(&self) -> Result<Vec<Entry>, StorageError> {
+        let position = self.progress.position();
+        let feed = self.shared.feeds.of(self.follower.partition);
+        feed.grown_beyond(position).await;
+        tokio::select! {
+            () = feed.wanted_beyond(position) => {}
+            () = self.shared.clock.sleep(GATHER) => {}
+            () = self.shared.in_phase(Phase::Draining) => {}
+        }
+        self.follower.next(position, BATCH).await
     }
 
     async fn pause(&self, failures: u32, error: &BatchError) {

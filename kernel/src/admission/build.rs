@@ -42,6 +42,7 @@ impl Admission {
             payload,
             arrived,
         } = admitted;
+        let submission = *submission;
         check_wait(&submission.wait, self.limits.wait_timeout_max)?;
         let is_system = matches!(submission.request_id, Some(SubmittedRequestId::System(_)));
         check_headers(&submission.headers, is_system)?;

@@ -111,9 +111,11 @@ fn tenant(request: &Request<'_>) -> Result<TenantId, CommandError> {
         .into_iter()
         .chain(given(&request.facts.tenant))
         .chain(claim);
-    match agreed(TENANT, sources)? {
-        Some(text) => TenantId::parse(text).map_err(|fault| invalid(TENANT, fault)),
-        None => Ok(TenantId::default_tenant()),
+    match (agreed(TENANT, sources)?, &request.aggregate.static_tenant) {
+        // It was checked when the type was registered, and is the same text for all.
+        (Some(_), Some(tenant)) => Ok(tenant.clone()),
+        (Some(text), None) => TenantId::parse(text).map_err(|fault| invalid(TENANT, fault)),
+        (None, _) => Ok(TenantId::default_tenant()),
     }
 }
 
@@ -180,15 +182,15 @@ fn subject_as_owner<'a>(request: &Request<'a>) -> Subject<'a> {
     match (request.mode, request.principal.subject.as_deref()) {
         (AccessMode::Open, _) | (_, None) => Subject::IsNoSource,
         (AccessMode::Jwt, Some(_)) if request.principal.is_service() => Subject::IsNoSource,
+        (AccessMode::Jwt, Some(_)) if !has_owners => Subject::IsNoSource,
         (AccessMode::Jwt, Some(subject)) => match request.rule {
-            AccessRule::Owner => Subject::MustAgree(subject),
-            _ if !has_owners => Subject::IsNoSource,
             // These say who else than the owner may act, so such a caller can name the owner:
             // whoever ships an order is not who placed it.
             AccessRule::Roles(_) | AccessRule::Policy(_) => Subject::StandsIn(subject),
-            AccessRule::Default | AccessRule::Public | AccessRule::Authenticated => {
-                Subject::MustAgree(subject)
-            }
+            AccessRule::Default
+            | AccessRule::Public
+            | AccessRule::Authenticated
+            | AccessRule::Owner => Subject::MustAgree(subject),
         },
     }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use crate::access::{AccessMode, Principal};
+use crate::access::{AccessMode, Principal, check_has_owners};
 use crate::command::{BuiltCommand, Payload};
 use crate::error::CommandError;
 use crate::id::{Identity, NodeName};
@@ -72,7 +72,12 @@ impl Admission {
     ///
     /// # Errors
     /// What the first failing step answers (R1).
-    pub async fn admit(&self, submission: Submission) -> Result<BuiltCommand, CommandError> {
+    pub async fn admit(
+        &self,
+        submission: impl Into<Box<Submission>>,
+    ) -> Result<BuiltCommand, CommandError> {
+        // Boxed: it is large, and passes through every step.
+        let submission: Box<Submission> = submission.into();
         let arrived = self.clock.monotonic();
         let (aggregate, definition) = self.registry.resolve(&submission.target)?;
         let name = definition.name.clone();
@@ -87,7 +92,7 @@ impl Admission {
 
     async fn run_steps(
         &self,
-        submission: Submission,
+        submission: Box<Submission>,
         aggregate: Arc<AggregateDefinition>,
         definition: Arc<CommandDefinition>,
         arrived: Duration,
@@ -96,6 +101,7 @@ impl Admission {
         let identity = self.identify(&submission, &aggregate, &definition)?;
         let principal = &submission.principal;
         let rule = definition.spec.access;
+        check_has_owners(self.mode, rule, aggregate.spec.owner, principal)?;
         self.authorizer
             .authorize(self.mode, rule, principal, &identity)
             .await?;
@@ -140,7 +146,7 @@ impl Admission {
 
 /// A request that has passed every step but the last.
 struct Admitted {
-    submission: Submission,
+    submission: Box<Submission>,
     aggregate: Arc<AggregateDefinition>,
     definition: Arc<CommandDefinition>,
     identity: Identity,

@@ -1,10 +1,8 @@
 //! Snapshots in memory.
 
-use std::collections::HashMap;
-
 use async_trait::async_trait;
 
-use super::MemoryStore;
+use super::{HashMap, MemoryStore};
 use crate::commit::StoredSnapshot;
 use crate::id::{AggregateKey, Version};
 use crate::ports::{SnapshotStore, StorageError};

@@ -98,7 +98,9 @@ impl SagaCommand {
             tenant: None,
             space: None,
             spec: C::spec,
-            write: |payload| serde_json::to_string(payload.downcast_ref::<C>().expect("made above")),
+            write: |payload| {
+                serde_json::to_string(payload.downcast_ref::<C>().expect("made above"))
+            },
         }
     }
 

@@ -41,7 +41,8 @@ pub trait CommitLog: Send + Sync {
     /// [`AppendError`]. Where both keys are taken, either may be named.
     async fn append(&self, commit: Arc<Commit>) -> Result<AppendReceipt, AppendError>;
 
-    /// The commits of an aggregate with versions in `after + 1 ..= up_to`, at most `limit`, oldest first.
+    /// The commits of an aggregate with versions in `after + 1 ..= up_to`, at most `limit`, oldest
+    /// first. [`Version::MAX`] as `up_to` means all.
     ///
     /// # Errors
     /// [`StorageError`].

@@ -59,7 +59,8 @@ pub struct PartitionLease {
 /// Stores leases. Times are set and judged by storage's clock, both ways.
 #[async_trait]
 pub trait LeaseStore: Send + Sync {
-    /// Claims a name for a new incarnation.
+    /// Claims a name for a new incarnation. One that holds it already may claim it again, for the
+    /// first answer may have been lost.
     ///
     /// # Errors
     /// [`StorageError`].

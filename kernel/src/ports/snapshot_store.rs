@@ -10,7 +10,8 @@ use crate::id::{AggregateKey, Version};
 #[async_trait]
 pub trait SnapshotStore: Send + Sync {
     /// Writes snapshots, each only where it is newer than what is stored: a higher version, or
-    /// the same version with a higher state revision (R84). All of them, or none.
+    /// the same version with a higher state revision (R84). All of them, or none. Several of one
+    /// aggregate count as saved oldest first, in whatever order they come.
     ///
     /// # Errors
     /// [`StorageError`].

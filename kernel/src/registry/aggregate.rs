@@ -11,7 +11,7 @@ use super::builtin::{self, BUILTIN_EVENTS};
 use super::command::CommandDefinition;
 use super::{RegistryError, TransformFn};
 use crate::commit::RecordedEvent;
-use crate::id::{AggregateId, AggregateType};
+use crate::id::{AggregateId, AggregateType, TenantId};
 use crate::model::decode_stored;
 use crate::model::{
     Aggregate, AggregateSpec, Command, Decide, Event, EventFault, EventSpec, Evolve, OwnerPolicy,
@@ -54,6 +54,8 @@ pub struct AggregateDefinition {
     pub aggregate_type: AggregateType,
     /// The context it belongs to.
     pub context: Arc<str>,
+    /// The one tenant of all its aggregates, if it has just one.
+    pub static_tenant: Option<TenantId>,
     /// Whether that is another context than the node's own.
     pub is_foreign: bool,
     /// Its commands, the built-in ones last.
@@ -97,11 +99,16 @@ impl AggregateDefinition {
         } else {
             spec.name.to_owned()
         };
+        let (context, aggregate): (Arc<str>, Arc<str>) = (context.into(), spec.name.into());
         Self {
             aggregate_type: AggregateType::trusted(name),
-            context: Arc::from(context),
+            commands: commands
+                .into_iter()
+                .map(|command| Arc::new(command.belonging_to(&context, &aggregate)))
+                .collect(),
+            static_tenant: spec.static_tenant.map(TenantId::trusted),
+            context,
             is_foreign,
-            commands: commands.into_iter().map(Arc::new).collect(),
             events: <A::Event as Event>::specs(),
             state_type: TypeId::of::<A>(),
             initial: |id| Arc::new(A::initial(id)),

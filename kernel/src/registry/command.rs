@@ -17,6 +17,7 @@ use crate::commit::RecordedEvent;
 use crate::model::{
     Aggregate, BindingError, Command, CommandSpec, Decide, DecideContext, Event, Evolve, Rejection,
 };
+use crate::wait::{FunctionInfo, FunctionKind};
 
 /// Why a body is no command of its type (R5).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +65,8 @@ pub struct CommandDefinition {
     pub spec: CommandSpec,
     /// Its Rust type.
     pub payload_type: TypeId,
+    /// What signals say of it.
+    pub function: Arc<FunctionInfo>,
     /// Its transformers, in order.
     pub(crate) transformers: Vec<TransformFn>,
     pub(super) decode: fn(&[u8], bool) -> Result<Payload, BodyFault>,
@@ -91,15 +94,31 @@ impl CommandDefinition {
     pub(super) fn with_decide<C: Command>(spec: CommandSpec, decide: DecideFn) -> Self {
         Self {
             name: Arc::from(spec.name),
-            spec,
             payload_type: TypeId::of::<C>(),
+            function: Arc::new(FunctionInfo {
+                kind: FunctionKind::Command,
+                context: Arc::from(""),
+                processor: Arc::from(""),
+                name: Arc::from(spec.name),
+            }),
             transformers: Vec::new(),
             decode: decode::<C>,
             validate: |payload| typed_payload::<C>(payload).validate(),
             aggregate_id: |payload| typed_payload::<C>(payload).aggregate_id(),
             decide,
             schema: |generator| generator.subschema_for::<C>(),
+            spec,
         }
+    }
+
+    /// Says which aggregate it belongs to.
+    pub(super) fn belonging_to(mut self, context: &Arc<str>, aggregate: &Arc<str>) -> Self {
+        self.function = Arc::new(FunctionInfo {
+            context: Arc::clone(context),
+            processor: Arc::clone(aggregate),
+            ..(*self.function).clone()
+        });
+        self
     }
 
     /// Reads a JSON body (R5).

@@ -30,7 +30,7 @@ const BODY_BYTES_MAX: usize = 4096;
 
 /// Admits what an input spells: a byte that picks the command, one that says how many bytes the
 /// path variable takes, that variable, and the body.
-pub fn check(input: &[u8]) {
+pub(crate) fn check(input: &[u8]) {
     let [picked, variable_len, rest @ ..] = input else {
         return;
     };

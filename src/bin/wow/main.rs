@@ -1,12 +1,14 @@
-//! The node that ships: the example domains behind the command line.
+//! The node that ships: the command line over the library, with the example domains.
 
+use std::process::ExitCode;
+
+mod cli;
 mod domains;
 
-use wow::prelude::*;
+/// Answers are freed on other threads than they were made on, which the system's own is slow at.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() {
-    let mut services = Services::default();
-    domains::provide(&mut services);
-    let registry = domains::register(RegistryBuilder::new("example"));
-    drop((registry, services));
+fn main() -> ExitCode {
+    cli::run(std::env::args_os())
 }

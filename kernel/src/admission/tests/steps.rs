@@ -122,7 +122,7 @@ fn r4_each_rule_lets_whom_it_names() {
         ("inspect", "1", known(), denied, denied),
         ("inspect", "open-door", known(), Ok(()), Ok(())),
         ("seal", "1", nobody(), unauthenticated, Ok(())),
-        ("seal", "1", known(), Ok(()), Ok(())),
+        ("seal", "1", known(), denied, Ok(())),
         ("seal", "1", service(), Ok(()), Ok(())),
     ] {
         for (mode, expected) in [(AccessMode::Jwt, in_jwt), (AccessMode::Open, in_open)] {
@@ -162,6 +162,16 @@ fn r4_only_the_owner_of_the_named_aggregate_passes_the_owner_rule() {
     );
     let other = fixture.error(seal().owner("ann").principal(user("bob")));
     assert_eq!(other.code(), "wow.command.identity-conflict");
+    // Nobody is the owner of what has none, whatever the request says.
+    let mut unowned = Submission::json("ownerless", "transfer_space", r#"{"toSpaceId":"s"}"#);
+    unowned = unowned.aggregate_id("1").owner("ann");
+    let denied = fixture.error(unowned.clone().principal(user("ann")));
+    assert_eq!(denied, CommandError::Denied);
+    assert!(
+        fixture
+            .admit(unowned.principal(Principal::service("s")))
+            .is_ok()
+    );
 }
 
 #[test]

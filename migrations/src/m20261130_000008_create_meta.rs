@@ -1,0 +1,22 @@
+//! Creates `meta`, what holds for the database as a whole.
+
+use sea_orm_migration::prelude::*;
+
+use crate::columns;
+use crate::names::meta as names;
+
+#[derive(DeriveMigrationName)]
+pub(crate) struct Migration;
+
+#[async_trait::async_trait]
+impl MigrationTrait for Migration {
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        let mut table = Table::create();
+        table
+            .table(names::TABLE)
+            .if_not_exists()
+            .col(columns::id(manager, "key").primary_key())
+            .col(columns::text(manager, "value"));
+        manager.create_table(table).await
+    }
+}
