@@ -4,6 +4,7 @@ pub mod access;
 pub mod admin;
 pub mod config;
 pub mod http;
+pub mod storage;
 pub mod telemetry;
 
 pub use wow_kernel as kernel;
