@@ -10,9 +10,6 @@ use wow_kernel::access::AccessError;
 /// named as the configuration names them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// The header has another scheme.
-    #[error("the Authorization header is no bearer token; send 'Bearer' and the token")]
-    NotBearer,
     /// The token is longer than any that is looked at.
     #[error("the token is longer than {limit} bytes; ask for one with fewer claims")]
     TooLong {

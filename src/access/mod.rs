@@ -86,21 +86,6 @@ impl Verifier {
         })
     }
 
-    /// The caller behind an `Authorization` header; without one it is anonymous.
-    ///
-    /// # Errors
-    /// [`TokenError`] where there is a header and it doesn't prove who calls.
-    pub async fn authenticate(&self, authorization: Option<&str>) -> Result<Principal, TokenError> {
-        let Some(authorization) = authorization else {
-            return Ok(Principal::anonymous());
-        };
-        let token = match authorization.split_once(' ') {
-            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-            _ => return Err(TokenError::NotBearer),
-        };
-        self.verify(token).await
-    }
-
     /// The caller that a token names.
     ///
     /// # Errors

@@ -49,8 +49,8 @@ impl Default for HttpConfig {
             max_body_bytes: ByteSize::mib(1),
             max_header_bytes: ByteSize::kib(64),
             max_url_bytes: ByteSize::kib(8),
-            max_connections: 10_000,
-            header_timeout: Duration::from_secs(5),
+            max_connections: 25_000,
+            header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(75),
         }

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use actix_web::http::header::{HeaderName, HeaderValue};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -227,7 +228,10 @@ fn kept_headers_are_bounded_in_number_and_size() {
     let more: Vec<_> = (0..33).map(|n| header(n, 1)).collect();
     assert!(named(kept(&more)).starts_with("Command-Header-n"));
     assert_eq!(named(kept(&[header(1, 1025)])), "Command-Header-n1");
-    let long = (format!("Command-Header-{}", "n".repeat(129)), String::new());
+    let long = (
+        format!("Command-Header-{}", "n".repeat(1025)),
+        String::new(),
+    );
     assert!(kept(&[long]).is_err());
     for name in [
         "Command-Header-",
@@ -268,4 +272,22 @@ fn only_a_bearer_token_is_a_token() {
     assert_eq!(bearer("Bearer").as_deref(), Some(""));
     assert_eq!(bearer("Basic abc"), None);
     assert_eq!(bearer("Bearerabc"), None);
+}
+
+proptest! {
+    #[test]
+    fn no_header_breaks_the_reader(
+        name in "(command|wow)-[a-z-]{0,20}",
+        value in proptest::collection::vec(32_u8..=255, 0..40),
+    ) {
+        let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return Ok(()) };
+        let Ok(value) = HeaderValue::from_bytes(&value) else { return Ok(()) };
+        let mut map = HeaderMap::new();
+        map.append(name, value);
+        if let Ok(headers) = RequestHeaders::read(&map) {
+            let _ = headers.wait_plan(Duration::from_secs(30), Duration::from_secs(300));
+            let _ = headers.expected_version();
+            let _ = headers.kept().count();
+        }
+    }
 }

@@ -1,0 +1,121 @@
+//! The command line: one file a command. It exits with 0 when done, 1 when it failed, 2 when it
+//! was misused.
+
+mod config;
+mod error;
+mod id;
+mod output;
+mod serve;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use wow::config::{Config, Sources};
+
+use self::error::Failure;
+
+const START: &str = "\
+Start a node here, on a file of its own:
+
+  wow serve
+
+Then, from another terminal, create an account:
+
+  curl -X POST http://127.0.0.1:8080/account/create_account \\
+    -H 'Content-Type: application/json' -d '{\"name\":\"Ada\",\"balance\":100}'
+
+`wow --help` lists all commands, `wow config print` all settings.
+";
+
+/// A command runtime for event-sourced services.
+#[derive(Debug, Parser)]
+#[command(
+    name = "wow",
+    version,
+    max_term_width = 100,
+    after_help = "Example:\n  wow serve"
+)]
+struct Arguments {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+struct Global {
+    /// The configuration file [default: ./config.toml, when it is there]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Sets one key for this run, over file and environment; may be repeated
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    set: Vec<(String, String)>,
+}
+
+impl Global {
+    fn load(self) -> Result<Config, Failure> {
+        Ok(Config::load(&Sources::of_process(self.config, self.set))?)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Config(config::ConfigArguments),
+    Id(id::IdArguments),
+    Serve(serve::ServeArguments),
+}
+
+/// Runs the command that the arguments name.
+pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(misuse) => {
+            // Help that nobody reads any more is no failure.
+            let _ = misuse.print();
+            return ExitCode::from(u8::try_from(misuse.exit_code()).unwrap_or(2));
+        }
+    };
+    let global = arguments.global;
+    let done = match arguments.command {
+        None => output::print(START).map_err(Failure::from),
+        Some(Command::Config(arguments)) => config::run(arguments, global),
+        Some(Command::Id(arguments)) => id::run(&arguments),
+        Some(Command::Serve(arguments)) => serve::run(&arguments, global),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn key_and_value(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or_else(|| "write it as section.key=value, such as http.workers=4".to_owned())?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_help_with_an_example() {
+        fn check(command: &clap::Command) {
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            assert!(help.contains("Example"), "{}", command.get_name());
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            command.get_subcommands().for_each(check);
+        }
+        Arguments::command().debug_assert();
+        check(&Arguments::command());
+    }
+}
