@@ -7,7 +7,7 @@ use wow_kernel::memory::MemoryStore;
 use wow_kernel::ports::{CheckpointStore, Clock, CommitLog, History, RequestLookup, SnapshotStore};
 
 use super::builder::NodeError;
-use crate::config::{Auto, Backend as BackendKind, Config, Synchronous};
+use crate::config::{Backend as BackendKind, Config, Synchronous};
 use crate::storage::{Durability, Storage, StorageObserver, StorageSettings};
 
 /// The ports of one store.
@@ -114,16 +114,13 @@ fn settings(config: &Config) -> StorageSettings {
     let storage = &config.storage;
     let mut settings = StorageSettings::new(storage.url.expose(), config.context.name.as_str());
     settings.partitions = config.log.partitions;
-    settings.migrate = Some(storage.migrates_at_start());
-    settings.writers = match storage.writers {
-        Auto::Auto => None,
-        Auto::Set(writers) => Some(writers),
-    };
+    settings.migrate = storage.migrates_at_start();
     settings.readers = u32::try_from(storage.connection_count()).unwrap_or(u32::MAX);
     settings.durability = match storage.synchronous {
         Synchronous::Full => Durability::Full,
         Synchronous::Normal => Durability::Normal,
     };
-    settings.read_timeout = storage.statement_timeout;
+    settings.connect_timeout = storage.connect_timeout;
+    settings.statement_timeout = storage.statement_timeout;
     settings
 }
