@@ -5,6 +5,7 @@ pub mod admin;
 pub mod config;
 pub mod http;
 pub mod node;
+pub mod storage;
 pub mod telemetry;
 
 pub use wow_kernel as kernel;

@@ -12,6 +12,7 @@
 //! ports       what the kernel needs of the world
 //! memory      the ports in memory, and their executable specification
 //! conformance one suite a port              testkit    given / when / then for users
+//! faults      storage that fails on purpose
 //! ```
 //!
 //! Absent by design: actors, databases, HTTP, a clock, randomness and spawned tasks. All of these

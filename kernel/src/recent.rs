@@ -272,7 +272,10 @@ impl From<Row> for RequestRecord {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that can't go on should say where")]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a test that can't go on should say where"
+)]
 mod tests {
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,7 +78,6 @@ impl AdminServer {
             metrics,
             readiness,
         });
-        let listener = TcpListener::bind(address).map_err(failed)?;
         let server = actix_web::HttpServer::new(move || {
             App::new()
                 .app_data(admin.clone())
@@ -92,7 +91,7 @@ impl AdminServer {
         .h1_allow_half_closed(false)
         .shutdown_timeout(1)
         .disable_signals()
-        .listen(listener)
+        .bind(address)
         .map_err(failed)?;
         let addresses = server.addrs();
         Ok(BoundAdmin {

@@ -39,6 +39,11 @@ impl StorageUrl {
         (is_url && !text.contains(char::is_whitespace)).then(|| Self(text.to_owned()))
     }
 
+    /// The log in memory.
+    pub fn memory() -> Self {
+        Self("memory:".to_owned())
+    }
+
     /// The whole URL, with its password.
     pub fn expose(&self) -> &str {
         &self.0

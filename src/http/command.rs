@@ -96,27 +96,53 @@ pub(super) async fn submit(
     }
 }
 
-/// Whether the caller prefers a stream of events to one JSON answer.
+/// Whether the caller prefers a stream of events to one JSON answer: by quality, then by which
+/// of the two it names first.
 fn wants_stream(headers: &HeaderMap) -> bool {
-    let (mut stream, mut json) = (0, 0);
-    for value in headers
+    let values = headers
         .get_all(ACCEPT)
-        .filter_map(|value| value.to_str().ok())
-    {
-        for range in value.split(',') {
-            let mut parts = range.split(';').map(str::trim);
-            let media = parts.next().unwrap_or("");
-            let quality = parts
-                .find_map(|part| part.strip_prefix("q="))
-                .map_or(1000, thousandths);
-            if media.eq_ignore_ascii_case("text/event-stream") {
-                stream = stream.max(quality);
-            } else if media.eq_ignore_ascii_case("application/json") {
-                json = json.max(quality);
-            }
+        .filter_map(|value| value.to_str().ok());
+    let ranges: Vec<_> = values.flat_map(|value| value.split(',')).collect();
+    let stream = preference(&ranges, "text/event-stream", "text/*");
+    let json = preference(&ranges, "application/json", "application/*");
+    stream.quality > 0
+        && (stream.quality, std::cmp::Reverse(stream.place))
+            > (json.quality, std::cmp::Reverse(json.place))
+}
+
+/// How much a caller wants a media type.
+#[derive(Debug, Default)]
+struct Preference {
+    /// In thousandths.
+    quality: u16,
+    /// Where it stands among what the caller accepts.
+    place: usize,
+}
+
+/// What the most exact of the ranges that hold a media type says of it.
+fn preference(ranges: &[&str], media: &str, family: &str) -> Preference {
+    let mut best = (0, Preference::default());
+    for (place, range) in ranges.iter().enumerate() {
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next().unwrap_or("");
+        let exactness = match name {
+            _ if name.eq_ignore_ascii_case(media) => 3,
+            _ if name.eq_ignore_ascii_case(family) => 2,
+            "*/*" => 1,
+            _ => continue,
+        };
+        if exactness > best.0 {
+            let quality = parts.find_map(|part| part.strip_prefix("q="));
+            best = (
+                exactness,
+                Preference {
+                    quality: quality.map_or(1000, thousandths),
+                    place,
+                },
+            );
         }
     }
-    stream > 0 && stream >= json
+    best.1
 }
 
 /// A quality of `0` to `1` with at most three digits, in thousandths; anything else counts as 0.
@@ -143,7 +169,13 @@ mod tests {
             ("text/event-stream", true),
             ("Text/Event-Stream", true),
             ("text/event-stream, application/json;q=0.9", true),
-            ("application/json, text/event-stream", true),
+            ("application/json, text/event-stream", false),
+            ("text/event-stream, application/json", true),
+            ("application/json;q=0.8, text/event-stream", true),
+            ("text/event-stream, */*", true),
+            ("*/*, text/event-stream", false),
+            ("text/*", true),
+            ("*/*;q=0.1, text/event-stream;q=0.2", true),
             ("application/json, text/event-stream;q=0.5", false),
             ("text/event-stream;q=0", false),
             ("application/json", false),

@@ -1,28 +1,17 @@
-//! What the HTTP edge needs of the node behind it. `src/node.rs` hands the real one in.
+//! What the HTTP edge needs of the node behind it: a way in for commands, and reads.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::mpsc;
+use wow_actors::handle::Handle;
 use wow_kernel::access::Principal;
-use wow_kernel::commit::{Commit, StoredSnapshot};
 use wow_kernel::error::CommandError;
 use wow_kernel::id::{EpochMillis, Version};
-use wow_kernel::registry::AggregateDefinition;
+use wow_kernel::read::{CommitsRead, ReadRequest, Reader, SnapshotRead, StateRead, TraceRead};
 use wow_kernel::result::CommandResult;
-use wow_kernel::submission::{IdentityFacts, Submission};
-
-/// Which aggregate a caller wants to read. Whether it may is for the node to judge, by the same
-/// rules of identity and access as for commands.
-#[derive(Debug, Clone)]
-pub struct ReadRequest {
-    /// Its type.
-    pub aggregate: Arc<AggregateDefinition>,
-    /// What the sources say of its identity.
-    pub facts: IdentityFacts,
-    /// Who asks.
-    pub principal: Principal,
-}
+use wow_kernel::submission::Submission;
 
 /// Which of an aggregate's states is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +22,6 @@ pub enum StateAt {
     Version(Version),
     /// The one at a time.
     Time(EpochMillis),
-}
-
-/// A commit and the state after it.
-#[derive(Debug, Clone)]
-pub struct TracedCommit {
-    /// The commit.
-    pub commit: Commit,
-    /// The state after it, as JSON.
-    pub state: String,
 }
 
 /// The node, as the HTTP edge sees it.
@@ -65,42 +45,103 @@ pub trait Gateway: Send + Sync {
     /// Whether the node runs what it owns.
     fn is_ready(&self) -> bool;
 
-    /// A state as JSON.
+    /// A state.
     ///
     /// # Errors
     /// Why it can't be read: identity, access, absence, storage.
-    async fn state(&self, request: ReadRequest, at: StateAt) -> Result<String, CommandError>;
+    async fn state(&self, request: &ReadRequest, at: StateAt) -> Result<StateRead, CommandError>;
 
-    /// The newest state with the system's facts about the aggregate.
+    /// The snapshot.
     ///
     /// # Errors
     /// Why it can't be read.
-    async fn snapshot(&self, request: ReadRequest) -> Result<StoredSnapshot, CommandError>;
+    async fn snapshot(&self, request: &ReadRequest) -> Result<SnapshotRead, CommandError>;
 
-    /// The commits with versions in `head ..= tail`, at most `limit` of them, oldest first.
+    /// The commits of a range of versions.
     ///
     /// # Errors
     /// Why they can't be read.
     async fn commits(
         &self,
-        request: ReadRequest,
-        head: Version,
-        tail: Version,
-        limit: usize,
-    ) -> Result<Vec<Commit>, CommandError>;
+        request: &ReadRequest,
+        versions: RangeInclusive<Version>,
+    ) -> Result<CommitsRead, CommandError>;
 
-    /// The newest `limit` of the commits with versions in `head ..= tail`, oldest first, with the
-    /// state after each.
+    /// The first commits of a range of versions, with the state after each.
     ///
     /// # Errors
     /// Why they can't be read.
-    async fn tracing(
+    async fn trace(
         &self,
-        request: ReadRequest,
-        head: Version,
-        tail: Version,
+        request: &ReadRequest,
+        versions: RangeInclusive<Version>,
         limit: usize,
-    ) -> Result<Vec<TracedCommit>, CommandError>;
+    ) -> Result<TraceRead, CommandError>;
+}
+
+/// The node itself: its handle and its reader.
+#[derive(Debug)]
+pub struct NodeGateway {
+    handle: Handle,
+    reader: Reader,
+}
+
+impl NodeGateway {
+    /// The way into a node.
+    pub fn new(handle: Handle, reader: Reader) -> Arc<Self> {
+        Arc::new(Self { handle, reader })
+    }
+}
+
+#[async_trait]
+impl Gateway for NodeGateway {
+    async fn submit(&self, submission: Submission) -> Result<CommandResult, CommandError> {
+        self.handle.submit(submission).await
+    }
+
+    fn stream(
+        &self,
+        submission: Submission,
+    ) -> mpsc::Receiver<Result<CommandResult, CommandError>> {
+        self.handle.stream(submission)
+    }
+
+    fn is_accepting(&self) -> bool {
+        self.handle.is_accepting()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.handle.is_ready()
+    }
+
+    async fn state(&self, request: &ReadRequest, at: StateAt) -> Result<StateRead, CommandError> {
+        match at {
+            StateAt::Latest => self.reader.state(request).await,
+            StateAt::Version(version) => self.reader.state_at_version(request, version).await,
+            StateAt::Time(time) => self.reader.state_at_time(request, time).await,
+        }
+    }
+
+    async fn snapshot(&self, request: &ReadRequest) -> Result<SnapshotRead, CommandError> {
+        self.reader.snapshot(request).await
+    }
+
+    async fn commits(
+        &self,
+        request: &ReadRequest,
+        versions: RangeInclusive<Version>,
+    ) -> Result<CommitsRead, CommandError> {
+        self.reader.commits(request, versions).await
+    }
+
+    async fn trace(
+        &self,
+        request: &ReadRequest,
+        versions: RangeInclusive<Version>,
+        limit: usize,
+    ) -> Result<TraceRead, CommandError> {
+        self.reader.trace(request, versions, limit).await
+    }
 }
 
 /// Tells who calls (R4, spec/06).

@@ -5,16 +5,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use actix_web::http::header::{HeaderMap, HeaderValue};
+use wow_kernel::admission::{HEADER_BYTES_MAX, HEADERS_MAX};
 use wow_kernel::error::CommandError;
 use wow_kernel::id::{IdFault, Version};
 use wow_kernel::wait::{Stage, StageFilter, WaitPlan};
-
-/// Headers kept with a command, at most.
-const KEPT_HEADERS_MAX: usize = 32;
-/// The longest value of a kept header, in bytes.
-const KEPT_VALUE_BYTES_MAX: usize = 1024;
-/// The longest name of a kept header, in bytes.
-const KEPT_NAME_BYTES_MAX: usize = 128;
 
 macro_rules! known_headers {
     ($($variant:ident => $lower:literal, $shown:literal;)*) => {
@@ -121,13 +115,13 @@ impl<'r> RequestHeaders<'r> {
         if name == super::trace::TRACEPARENT || name == super::trace::TRACESTATE {
             return fault("the trace context has headers of its own");
         }
-        if name.len() > KEPT_NAME_BYTES_MAX || value.len() > KEPT_VALUE_BYTES_MAX {
-            return fault("it is longer than 1 KiB, or its name longer than 128 bytes");
+        if name.len().max(value.len()) > HEADER_BYTES_MAX {
+            return fault("its name or value is longer than 1 KiB");
         }
         if self.kept.iter().any(|(kept, _)| *kept == name) {
             return fault("it is there twice");
         }
-        if self.kept.len() == KEPT_HEADERS_MAX {
+        if self.kept.len() == HEADERS_MAX {
             return fault("there are more than 32 of them");
         }
         self.kept.push((name, value));

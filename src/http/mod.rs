@@ -35,7 +35,7 @@ mod sse;
 mod trace;
 
 pub use error::{ErrorRow, Refusal, TABLE as ERROR_TABLE};
-pub use gateway::{Authenticator, Gateway, ReadRequest, StateAt, TracedCommit};
+pub use gateway::{Authenticator, Gateway, NodeGateway, StateAt};
 pub use routes::{Endpoint, Parameter, ReadKind, Route, RouteError, RouteTable, Verb};
 pub use server::{BoundServer, HttpError, HttpServer, Stop, Stopper};
 pub use settings::HttpSettings;

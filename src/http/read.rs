@@ -1,21 +1,22 @@
 //! Reads (spec/03): states, snapshots and commits of one aggregate, with the same identity facts
 //! as its commands.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
-use wow_kernel::commit::{Commit, Headers, StoredSnapshot};
+use wow_kernel::commit::{Commit, Headers, RecordedEvent};
 use wow_kernel::error::CommandError;
 use wow_kernel::id::{CommandId, EpochMillis, Version};
+use wow_kernel::read::{READ_COMMITS_MAX, ReadRequest, SnapshotRead};
 use wow_kernel::registry::AggregateDefinition;
 
 use super::edge::Edge;
 use super::error::Refusal;
 use super::extract::{self, PathValues};
-use super::gateway::{ReadRequest, StateAt};
+use super::gateway::StateAt;
 use super::headers::{RequestHeaders, fault, number};
 use super::render;
 use super::routes::ReadKind;
@@ -33,32 +34,38 @@ pub(super) async fn answer(
 ) -> Result<HttpResponse, Refusal> {
     let headers = RequestHeaders::read(request.headers())?;
     let read = ReadRequest {
-        aggregate: aggregate.clone(),
+        aggregate_type: aggregate.aggregate_type.clone(),
         facts: extract::facts(&headers, path)?,
         principal: edge.authenticator.authenticate(headers.bearer()?).await?,
     };
+    let state = async |at| edge.gateway.state(&read, at).await;
     let body = match kind {
-        ReadKind::State => edge
-            .gateway
-            .state(read, StateAt::Latest)
-            .await?
-            .into_bytes(),
+        ReadKind::State => state(StateAt::Latest).await?.state.into_bytes(),
         ReadKind::StateAtVersion => {
-            let at = StateAt::Version(path_number(path, "version")?);
-            edge.gateway.state(read, at).await?.into_bytes()
+            let version = path_number(path, "version")?;
+            state(StateAt::Version(version)).await?.state.into_bytes()
         }
         ReadKind::StateAtTime => {
             let time = path_number(path, "createTime")?;
             let time = EpochMillis::try_from(time)
                 .map_err(|_| fault("createTime", "it is beyond the end of time"))?;
-            edge.gateway
-                .state(read, StateAt::Time(time))
-                .await?
-                .into_bytes()
+            state(StateAt::Time(time)).await?.state.into_bytes()
         }
-        ReadKind::Snapshot => snapshot(aggregate, &edge.gateway.snapshot(read).await?)?,
-        ReadKind::Commits => commits(edge, read, path).await?,
-        ReadKind::Tracing => tracing(edge, read, request.query_string()).await?,
+        ReadKind::Snapshot => snapshot(&edge.gateway.snapshot(&read).await?)?,
+        ReadKind::Commits => {
+            let (head, tail) = (
+                path_number(path, "headVersion")?,
+                path_number(path, "tailVersion")?,
+            );
+            check_range(head, tail)?;
+            let found = edge.gateway.commits(&read, head..=tail).await?;
+            let commits = found.commits.iter();
+            let json: Vec<_> = commits
+                .map(|commit| CommitJson::new(&found.aggregate, commit))
+                .collect();
+            render::to_json(&json)
+        }
+        ReadKind::Tracing => trace(edge, &read, request.query_string()).await?,
     };
     Ok(render::read(body))
 }
@@ -67,44 +74,30 @@ fn path_number(path: PathValues<'_>, name: &'static str) -> Result<u64, CommandE
     number(name, path.get(name).unwrap_or_default())
 }
 
-async fn commits(edge: &Edge, read: ReadRequest, path: PathValues<'_>) -> Result<Vec<u8>, Refusal> {
-    let head = path_number(path, "headVersion")?;
-    let tail = path_number(path, "tailVersion")?;
+async fn trace(edge: &Edge, read: &ReadRequest, query: &str) -> Result<Vec<u8>, CommandError> {
+    let query = TraceQuery::read(query)?;
+    let mut head = query.head.unwrap_or(1);
+    let mut tail = query.tail.unwrap_or(Version::MAX);
     check_range(head, tail)?;
-    let aggregate = read.aggregate.clone();
-    let max = edge.settings.read_commits_max;
-    let commits = edge.gateway.commits(read, head, tail, max + 1).await?;
-    if commits.len() > max {
-        let reason = format!("more than {max} commits lie between; ask for fewer at once");
-        return Err(fault("tailVersion", reason).into());
-    }
-    let json: Vec<_> = commits
-        .iter()
-        .map(|commit| CommitJson::new(&aggregate, commit))
-        .collect();
-    Ok(render::to_json(&json))
-}
-
-async fn tracing(edge: &Edge, read: ReadRequest, query: &str) -> Result<Vec<u8>, Refusal> {
-    let query = TracingQuery::read(query)?;
-    let head = query.head.unwrap_or(1);
-    let tail = query.tail.unwrap_or(Version::MAX);
-    check_range(head, tail)?;
-    let max = edge.settings.read_commits_max;
     let limit = match query.limit {
-        None => max,
-        Some(limit) => usize::try_from(limit)
-            .ok()
-            .filter(|limit| *limit <= max)
-            .ok_or_else(|| fault("limit", format!("use a number up to {max}")))?,
+        None => READ_COMMITS_MAX,
+        Some(0) => return Err(fault("limit", "use 1 or more")),
+        Some(limit) => {
+            // Clients ask for the last of a range, so its end has to be known.
+            tail = tail.min(edge.gateway.state(read, StateAt::Latest).await?.version);
+            if tail < head {
+                return Err(CommandError::VersionNotReached { version: head });
+            }
+            head = head.max(tail.saturating_sub(limit) + 1);
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        }
     };
-    let aggregate = read.aggregate.clone();
-    let traced = edge.gateway.tracing(read, head, tail, limit).await?;
-    let mut json = Vec::with_capacity(traced.len());
-    for entry in &traced {
+    let found = edge.gateway.trace(read, head..=tail, limit).await?;
+    let mut json = Vec::with_capacity(found.commits.len());
+    for traced in &found.commits {
         json.push(TracedJson {
-            commit: CommitJson::new(&aggregate, &entry.commit),
-            state: raw(&entry.state)?,
+            commit: CommitJson::new(&found.aggregate, &traced.commit),
+            state: raw(&traced.state)?,
         });
     }
     Ok(render::to_json(&json))
@@ -120,15 +113,15 @@ fn check_range(head: Version, tail: Version) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Which of the commits a tracing asks for.
+/// Which of the commits a trace asks for.
 #[derive(Debug, Default)]
-struct TracingQuery {
+struct TraceQuery {
     head: Option<u64>,
     tail: Option<u64>,
     limit: Option<u64>,
 }
 
-impl TracingQuery {
+impl TraceQuery {
     fn read(query: &str) -> Result<Self, CommandError> {
         let mut found = Self::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -176,27 +169,25 @@ struct SnapshotJson<'a> {
     deleted: bool,
 }
 
-fn snapshot(
-    aggregate: &AggregateDefinition,
-    snapshot: &StoredSnapshot,
-) -> Result<Vec<u8>, CommandError> {
+fn snapshot(snapshot: &SnapshotRead) -> Result<Vec<u8>, CommandError> {
+    let read = &snapshot.state;
     Ok(render::to_json(&SnapshotJson {
-        context_name: &aggregate.context,
-        aggregate_name: aggregate.spec.name,
-        tenant_id: snapshot.key.tenant.as_str(),
-        owner_id: snapshot.facts.owner.as_str(),
-        space_id: snapshot.facts.space.as_str(),
-        aggregate_id: snapshot.key.id.as_str(),
-        version: snapshot.version,
-        event_id: snapshot.facts.event_id,
-        first_operator: &snapshot.facts.first_operator,
-        operator: &snapshot.facts.operator,
-        first_event_time: snapshot.facts.first_event_time,
-        event_time: snapshot.facts.event_time,
-        state: raw(&snapshot.state)?,
+        context_name: &read.aggregate.context,
+        aggregate_name: read.aggregate.spec.name,
+        tenant_id: read.key.tenant.as_str(),
+        owner_id: read.facts.owner.as_str(),
+        space_id: read.facts.space.as_str(),
+        aggregate_id: read.key.id.as_str(),
+        version: read.version,
+        event_id: read.facts.event_id,
+        first_operator: &read.facts.first_operator,
+        operator: &read.facts.operator,
+        first_event_time: read.facts.first_event_time,
+        event_time: read.facts.event_time,
+        state: raw(&read.state)?,
         snapshot_time: snapshot.snapshot_time,
-        tags: &snapshot.facts.tags,
-        deleted: snapshot.facts.deleted,
+        tags: &read.facts.tags,
+        deleted: read.facts.deleted,
     }))
 }
 
@@ -240,7 +231,7 @@ struct TracedJson<'a> {
 
 impl<'a> CommitJson<'a> {
     fn new(aggregate: &'a AggregateDefinition, commit: &'a Commit) -> Self {
-        let event = |(index, event): (usize, &'a wow_kernel::commit::RecordedEvent)| EventJson {
+        let event = |(index, event): (usize, &'a RecordedEvent)| EventJson {
             id: format!("{}-{}", commit.command_id, index + 1),
             name: &event.name,
             revision: event.revision.to_string(),

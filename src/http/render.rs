@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use uuid::Uuid;
-use wow_kernel::id::{AggregateType, CommandId, EpochMillis, Version};
+use wow_kernel::id::{CommandId, EpochMillis, Version};
 use wow_kernel::model::BindingError;
 use wow_kernel::result::CommandResult;
 use wow_kernel::wait::{FunctionInfo, FunctionKind, Stage};
@@ -93,14 +93,6 @@ pub(super) fn to_json(value: &impl Serialize) -> Vec<u8> {
     buffer
 }
 
-/// An aggregate type as clients know it: without the context that the log puts before foreign ones.
-pub(super) fn aggregate_name<'a>(context: &str, aggregate_type: &'a AggregateType) -> &'a str {
-    let full = aggregate_type.as_str();
-    full.strip_prefix(context)
-        .and_then(|rest| rest.strip_prefix('.'))
-        .unwrap_or(full)
-}
-
 /// The body of a command's answer, and of a signal; `id` names this answer.
 pub(super) fn result_json(result: &CommandResult, id: Uuid) -> Vec<u8> {
     let error = result.error.as_ref();
@@ -109,7 +101,7 @@ pub(super) fn result_json(result: &CommandResult, id: Uuid) -> Vec<u8> {
         wait_command_id: result.wait_command_id,
         stage: result.stage,
         context_name: &result.context,
-        aggregate_name: aggregate_name(&result.context, &result.aggregate_type),
+        aggregate_name: result.aggregate_name,
         tenant_id: result.tenant.as_str(),
         owner_id: result.owner.as_str(),
         space_id: result.space.as_str(),

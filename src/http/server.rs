@@ -3,11 +3,11 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use actix_web::dev::{Server, ServerHandle};
-use actix_web::web::{self, Data, PayloadConfig};
+use actix_web::web::{self, Data};
 use actix_web::{App, http::KeepAlive};
 use wow_kernel::registry::Registry;
 
@@ -63,12 +63,10 @@ impl HttpServer {
         let edge = Edge::new(settings.clone(), registry, gateway, authenticator)
             .map_err(HttpError::Routes)?;
         let edge = Data::new(edge);
-        let listener = TcpListener::bind(settings.bind).map_err(failed)?;
         let workers = settings.workers.max(1);
         let server = actix_web::HttpServer::new(move || {
             App::new()
                 .app_data(edge.clone())
-                .app_data(PayloadConfig::default().limit(usize::MAX))
                 .default_service(web::to(edge::serve))
         })
         .workers(workers)
@@ -88,7 +86,7 @@ impl HttpServer {
                 .unwrap_or(60),
         )
         .disable_signals()
-        .listen_auto_h2c(listener)
+        .bind_auto_h2c(settings.bind)
         .map_err(failed)?;
         let addresses = server.addrs();
         Ok(BoundServer {

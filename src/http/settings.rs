@@ -30,8 +30,6 @@ pub struct HttpSettings {
     pub wait_timeout: Duration,
     /// The longest wait a caller may ask for.
     pub wait_timeout_max: Duration,
-    /// The most commits that one read answers with.
-    pub read_commits_max: usize,
 }
 
 impl HttpSettings {
@@ -40,17 +38,16 @@ impl HttpSettings {
         Self {
             bind,
             workers: std::thread::available_parallelism().map_or(1, usize::from),
-            connections_max: 25_000,
+            connections_max: 10_000,
             body_bytes_max: 1 << 20,
             uri_bytes_max: 8 << 10,
             header_bytes_max: 64 << 10,
-            head_timeout: Duration::from_secs(10),
+            head_timeout: Duration::from_secs(5),
             body_timeout: Duration::from_secs(30),
             keep_alive: Duration::from_secs(75),
             stop_timeout: Duration::from_secs(60),
             wait_timeout: Duration::from_secs(30),
             wait_timeout_max: Duration::from_secs(300),
-            read_commits_max: 1000,
         }
     }
 }

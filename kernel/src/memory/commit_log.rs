@@ -1,14 +1,14 @@
 //! The log in memory.
 //!
 //! Each partition is a list, so a position is an index and R80 holds by construction. The unique
-//! keys of R44 are maps from a key to a place in a partition, one pair of maps for each tenant
-//! and type, so that neither is copied for each commit.
+//! keys of R44 are two indexes from a key to a place in a partition.
 
 use std::collections::{BTreeMap, hash_map};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::index::{Index, Scope};
 use super::{HashMap, MemoryStore};
 use crate::commit::Commit;
 use crate::id::{
@@ -23,16 +23,12 @@ use crate::ports::{AppendError, AppendReceipt, CommitLog, PartitionHead, Storage
 #[derive(Default)]
 pub(super) struct Log {
     partitions: BTreeMap<PartitionNo, Vec<Entry>>,
-    keys: HashMap<TenantId, HashMap<AggregateType, Keys>>,
-    newest_at: EpochMillis,
-}
-
-/// The two unique keys within one tenant and type.
-#[derive(Default)]
-struct Keys {
+    scopes: HashMap<TenantId, HashMap<AggregateType, Scope>>,
+    scopes_given: u32,
     /// Where each version of an aggregate is; version n is at index n − 1.
-    versions: HashMap<AggregateId, Vec<Place>>,
-    requests: HashMap<RequestId, Place>,
+    versions: Index<AggregateId, Vec<Place>>,
+    requests: Index<RequestId, Place>,
+    newest_at: EpochMillis,
 }
 
 #[derive(Clone, Copy)]
@@ -74,23 +70,13 @@ impl Log {
         commit: Arc<Commit>,
         now: EpochMillis,
     ) -> Result<AppendReceipt, AppendError> {
-        let AggregateKey {
-            tenant,
-            aggregate_type,
-            id,
-        } = &commit.key;
-        let types = self.keys.entry(tenant.clone()).or_default();
-        let keys = types.entry(aggregate_type.clone()).or_default();
-
-        let hash_map::Entry::Vacant(request) = keys.requests.entry(commit.request_id.clone())
+        let scope = self.scope_or_new(&commit.key);
+        let hash_map::Entry::Vacant(request) = self.requests.entry(scope, &commit.request_id)
         else {
             return Err(AppendError::DuplicateRequest);
         };
-        let newest = keys
-            .versions
-            .get(id)
-            .map_or(0, |versions| versions.len() as Version);
-        continues(newest, commit.version)?;
+        let versions = self.versions.entry(scope, &commit.key.id).or_default();
+        continues(versions.len() as Version, commit.version)?;
 
         // The clock may step back; what the log says of time never does.
         let committed_at = now.max(self.newest_at);
@@ -103,12 +89,7 @@ impl Log {
         };
 
         request.insert(place);
-        match keys.versions.get_mut(id) {
-            Some(versions) => versions.push(place),
-            None => {
-                keys.versions.insert(id.clone(), vec![place]);
-            }
-        }
+        versions.push(place);
         entries.push(Entry {
             commit,
             committed_at,
@@ -119,13 +100,24 @@ impl Log {
         })
     }
 
-    fn keys(&self, tenant: &TenantId, aggregate_type: &AggregateType) -> Option<&Keys> {
-        self.keys.get(tenant)?.get(aggregate_type)
+    fn scope_or_new(&mut self, key: &AggregateKey) -> Scope {
+        if let Some(scope) = self.scope(&key.tenant, &key.aggregate_type) {
+            return scope;
+        }
+        let scope = Scope(self.scopes_given);
+        self.scopes_given += 1;
+        let types = self.scopes.entry(key.tenant.clone()).or_default();
+        types.insert(key.aggregate_type.clone(), scope);
+        scope
+    }
+
+    fn scope(&self, tenant: &TenantId, aggregate_type: &AggregateType) -> Option<Scope> {
+        self.scopes.get(tenant)?.get(aggregate_type).copied()
     }
 
     fn versions(&self, key: &AggregateKey) -> &[Place] {
-        self.keys(&key.tenant, &key.aggregate_type)
-            .and_then(|keys| keys.versions.get(&key.id))
+        self.scope(&key.tenant, &key.aggregate_type)
+            .and_then(|scope| self.versions.get(scope, &key.id))
             .map_or(&[], Vec::as_slice)
     }
 
@@ -168,11 +160,10 @@ impl Log {
         aggregate_type: &AggregateType,
         request_id: &RequestId,
     ) -> Option<Found> {
-        let place = self
-            .keys(tenant, aggregate_type)?
-            .requests
-            .get(request_id)?;
-        Some(self.found(*place))
+        let scope = self.scope(tenant, aggregate_type)?;
+        self.requests
+            .get(scope, request_id)
+            .map(|place| self.found(*place))
     }
 
     fn partition(&self, partition: PartitionNo, after: Position, limit: usize) -> Vec<Found> {

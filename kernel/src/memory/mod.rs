@@ -12,6 +12,8 @@
 //! random           SeededRandom: ids and jitter that a seed decides
 //! ```
 //!
+//! The log's two unique keys are maps of the module `index`, which grow in small steps.
+//!
 //! Every method does all of its work when it is first polled and never waits, so a caller that
 //! goes away leaves nothing half done. Each concern has a lock of its own; no two of them are
 //! ever held together, and none is held across an await.
@@ -20,6 +22,7 @@ mod checkpoint_store;
 mod clock;
 mod commit_log;
 mod history;
+mod index;
 mod lease_store;
 mod random;
 mod request_lookup;
@@ -43,8 +46,10 @@ pub use self::random::SeededRandom;
 #[cfg(any(test, feature = "faults"))]
 pub(crate) use self::random::mix;
 
-/// Looked up for every command: hashed fast, and seeded, so that ids can't be chosen to collide.
-type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
+/// Ids are hashed for every command: fast, and seeded, so that they can't be chosen to collide.
+type Hashing = foldhash::fast::RandomState;
+
+type HashMap<K, V> = std::collections::HashMap<K, V, Hashing>;
 
 /// A store that holds everything in memory, and implements every storage port.
 ///

@@ -49,7 +49,10 @@ pub fn decode_variant<E: DeserializeOwned>(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test that can't go on should say where")]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a test that can't go on should say where"
+)]
 mod tests {
     use super::*;
     use serde::Deserialize;

@@ -39,6 +39,7 @@ pub const READ_BYTES_MAX: usize = 16 * 1024 * 1024;
 const PAGE: usize = 100;
 
 /// Reads aggregates for callers.
+#[derive(Clone)]
 pub struct Reader {
     /// The types the node knows.
     pub registry: Arc<Registry>,

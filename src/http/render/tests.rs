@@ -111,17 +111,6 @@ fn numbers_of_a_result_map_come_out_byte_for_byte() {
 }
 
 #[test]
-fn a_foreign_aggregate_is_named_without_its_context() {
-    let result = CommandResult {
-        context: Arc::from("billing"),
-        aggregate_type: AggregateType::trusted("billing.invoice"),
-        ..fixture::result()
-    };
-    assert_eq!(json(&result)["aggregateName"], "invoice");
-    assert_eq!(json(&result)["contextName"], "billing");
-}
-
-#[test]
 fn r31_a_busy_answer_says_when_to_come_back() {
     let error = CommandError::Busy {
         bound: Bound::LaneQueue,

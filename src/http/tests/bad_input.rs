@@ -41,7 +41,11 @@ async fn an_unknown_path_is_a_404_with_a_code() {
 #[actix_web::test]
 async fn a_wrong_method_is_a_405_that_says_which_are_right() {
     for (request, uri, allow) in [
-        (TestRequest::get(), "/account/create_account", "POST"),
+        (
+            TestRequest::get(),
+            "/account/create_account",
+            "POST, DELETE",
+        ),
         (TestRequest::delete(), "/account/a/entry", "POST, PUT"),
         (TestRequest::post(), "/account/a/recover", "PUT"),
         (TestRequest::post(), "/account/a/state", "GET, HEAD"),

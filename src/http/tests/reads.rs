@@ -3,7 +3,7 @@ use std::sync::Arc;
 use actix_web::test::TestRequest;
 use serde_json::json;
 use serde_json::value::RawValue;
-use wow_kernel::commit::{AggregateFacts, Commit, RecordedEvent, StoredSnapshot};
+use wow_kernel::commit::{Commit, RecordedEvent};
 use wow_kernel::error::CommandError;
 use wow_kernel::id::{
     AggregateId, AggregateKey, AggregateType, CommandId, NodeName, OwnerId, PartitionNo, RequestId,
@@ -69,16 +69,14 @@ async fn a_state_is_answered_byte_for_byte() {
         assert_eq!(answer.body, r#"{"balance":18446744073709551615}"#);
         assert_eq!(answer.header("cache-control"), "no-store");
         match &recorder.asked.lock()[..] {
-            [Asked::State(request, asked)] => {
-                assert_eq!(*asked, at);
-                assert_eq!(request.aggregate.spec.name, "account");
-                assert_eq!(
-                    request.facts.aggregate_id,
-                    [(Source::Path, "a-1".to_owned())]
-                );
+            [(request, asked)] => {
+                assert_eq!(*asked, Asked::State(at));
+                assert_eq!(request.aggregate_type.as_str(), "account");
+                let id = [(Source::Path, "a-1".to_owned())];
+                assert_eq!(request.facts.aggregate_id, id);
             }
             other => panic!("{other:?}"),
-        }
+        };
     }
 }
 
@@ -91,7 +89,7 @@ async fn a_type_whose_owner_is_the_id_is_read_by_its_owner() {
         .insert_header(("Command-Owner-Id", "o-1"));
     assert_eq!(send(&recorder, request).await.status, 200);
     match &recorder.asked.lock()[..] {
-        [Asked::State(request, _)] => {
+        [(request, _)] => {
             let twice = [
                 (Source::Path, "o-1".to_owned()),
                 (Source::Header, "o-1".to_owned()),
@@ -138,7 +136,7 @@ async fn a_version_time_or_range_that_is_none_is_a_400_that_names_it() {
             "tailVersion",
         ),
         ("/account/a/state/tracing?limit=-1", "limit"),
-        ("/account/a/state/tracing?limit=4", "limit"),
+        ("/account/a/state/tracing?limit=0", "limit"),
         ("/account/a/state/tracing?limit=1&limit=1", "limit"),
         ("/account/a/state/tracing?limit", "limit"),
     ] {
@@ -157,32 +155,11 @@ async fn a_version_time_or_range_that_is_none_is_a_400_that_names_it() {
 #[actix_web::test]
 async fn a_snapshot_has_every_key_of_the_contract_and_no_other() {
     let recorder = Recorder::new();
-    *recorder.snapshot.lock() = Some(StoredSnapshot {
-        key: key(),
-        version: 3,
-        partition: PartitionNo(1),
-        position: 3,
-        facts: AggregateFacts {
-            owner: OwnerId::trusted("o"),
-            space: SpaceId::trusted("s"),
-            tags: [("k".to_owned(), vec!["v".to_owned()])].into(),
-            first_operator: Arc::from("alice"),
-            operator: Arc::from("bob"),
-            first_event_time: 1,
-            event_time: 2,
-            event_id: CommandId::parse(COMMAND),
-            ..AggregateFacts::default()
-        },
-        state: r#"{"balance":9007199254740993}"#.to_owned(),
-        state_revision: 1,
-        recent_requests: None,
-        snapshot_time: 3,
-    });
     let answer = send(&recorder, TestRequest::get().uri("/account/a-1/snapshot")).await;
     assert!(
         answer
             .body
-            .contains(r#""state":{"balance":9007199254740993}"#)
+            .contains(r#""state":{"balance":18446744073709551615}"#)
     );
     let expected = json!({
         "contextName": "example",
@@ -197,7 +174,7 @@ async fn a_snapshot_has_every_key_of_the_contract_and_no_other() {
         "operator": "bob",
         "firstEventTime": 1,
         "eventTime": 2,
-        "state": {"balance": 9_007_199_254_740_993_u64},
+        "state": {"balance": u64::MAX},
         "snapshotTime": 3,
         "tags": {"k": ["v"]},
         "deleted": false,
@@ -235,30 +212,14 @@ async fn commits_have_every_key_of_the_contract_and_no_other() {
     *recorder.commits.lock() = vec![commit(1), commit(2)];
     let answer = send(&recorder, TestRequest::get().uri("/account/a-1/event/1/10")).await;
     assert_eq!(answer.json(), json!([commit_json(1), commit_json(2)]));
-    let asked = recorder.asked.lock();
-    assert!(
-        matches!(&asked[..], [Asked::Commits(_, 1, 10, 4)]),
-        "{asked:?}"
-    );
+    assert_eq!(recorder.asked.lock()[0].1, Asked::Commits(1..=10));
 }
 
 #[actix_web::test]
-async fn more_commits_than_one_answer_holds_are_refused_not_cut() {
-    let recorder = Recorder::new();
-    *recorder.commits.lock() = (1..=9).map(commit).collect();
-    let answer = send(&recorder, TestRequest::get().uri("/account/a-1/event/1/9")).await;
-    assert_eq!(
-        (answer.status, &*answer.code()),
-        (400, "wow.command.parameter-invalid")
-    );
-    assert_eq!(answer.json()["bindingErrors"][0]["name"], "tailVersion");
-}
-
-#[actix_web::test]
-async fn tracing_is_commits_with_the_state_after_each() {
+async fn a_trace_is_commits_with_the_state_after_each() {
     let recorder = Recorder::new();
     *recorder.commits.lock() = vec![commit(2)];
-    let uri = "/account/a-1/state/tracing?headVersion=2&tailVersion=8&limit=1";
+    let uri = "/account/a-1/state/tracing?headVersion=2&tailVersion=8";
     let answer = send(&recorder, TestRequest::get().uri(uri)).await;
     let mut expected = commit_json(2);
     expected["state"] = json!({"balance": 9_007_199_254_740_993_u64});
@@ -268,15 +229,30 @@ async fn tracing_is_commits_with_the_state_after_each() {
             .body
             .contains(r#""state":{"balance":9007199254740993}"#)
     );
-    assert!(matches!(
-        &recorder.asked.lock()[..],
-        [Asked::Tracing(_, 2, 8, 1)]
-    ));
-    let all = Recorder::new();
-    let answer = send(&all, TestRequest::get().uri("/account/a-1/state/tracing")).await;
-    assert_eq!(answer.json(), json!([]));
-    assert!(matches!(
-        &all.asked.lock()[..],
-        [Asked::Tracing(_, 1, Version::MAX, 3)]
-    ));
+    assert_eq!(recorder.asked.lock()[0].1, Asked::Trace(2..=8, 1000));
+}
+
+#[actix_web::test]
+async fn a_limit_keeps_the_last_of_a_trace() {
+    // The aggregate is at version 3.
+    for (query, range, limit) in [
+        ("", 1..=Version::MAX, 1000),
+        ("?limit=2", 2..=3, 2),
+        ("?limit=9", 1..=3, 9),
+        ("?headVersion=3&limit=2", 3..=3, 2),
+        ("?tailVersion=2&limit=1", 2..=2, 1),
+    ] {
+        let recorder = Recorder::new();
+        let uri = format!("/account/a-1/state/tracing{query}");
+        assert_eq!(
+            send(&recorder, TestRequest::get().uri(&uri)).await.status,
+            200
+        );
+        let asked = recorder.asked.lock();
+        assert_eq!(
+            asked.last().unwrap().1,
+            Asked::Trace(range, limit),
+            "{query}"
+        );
+    }
 }

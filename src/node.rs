@@ -1,3 +1,0 @@
-//! The node: the one place that sees every part, and joins them.
-
-pub mod settings;

@@ -1,0 +1,45 @@
+//! How the ports know their callers, and whether the node is ready.
+
+use async_trait::async_trait;
+use wow_actors::Handle;
+use wow_kernel::access::Principal;
+use wow_kernel::error::CommandError;
+
+use crate::access::Verifier;
+use crate::admin::Readiness;
+use crate::http::Authenticator;
+
+/// Callers are believed.
+pub(super) struct OpenAccess;
+
+/// Callers prove who they are.
+pub(super) struct TokenAccess(pub(super) Verifier);
+
+/// The node's readiness.
+pub(super) struct NodeReadiness(pub(super) Handle);
+
+impl Readiness for NodeReadiness {
+    fn is_ready(&self) -> bool {
+        self.0.is_ready()
+    }
+}
+
+#[async_trait]
+impl Authenticator for OpenAccess {
+    async fn authenticate(&self, _bearer: Option<&str>) -> Result<Principal, CommandError> {
+        Ok(Principal::anonymous())
+    }
+}
+
+#[async_trait]
+impl Authenticator for TokenAccess {
+    async fn authenticate(&self, bearer: Option<&str>) -> Result<Principal, CommandError> {
+        let Some(token) = bearer else {
+            return Ok(Principal::anonymous());
+        };
+        self.0.verify(token).await.map_err(|error| {
+            tracing::debug!(%error, "token refused");
+            CommandError::Unauthenticated
+        })
+    }
+}

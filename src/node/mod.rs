@@ -1,0 +1,126 @@
+//! The node: everything put together. The only place that sees every part.
+//!
+//! ```text
+//! builder    types, services, rules → a running node
+//! backend    the ports that the configured storage gives
+//! gateway    what the HTTP edge needs of the running system
+//! servers    the thread that the public and the admin port live on
+//! metrics    what storage tells, as metrics
+//! ```
+
+mod backend;
+mod builder;
+mod gateway;
+mod metrics;
+mod servers;
+pub mod settings;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use actix::Recipient;
+use wow_actors::{Handle, RunningSystem, StopReport, Submit};
+use wow_kernel::error::CommandError;
+use wow_kernel::read::Reader;
+
+pub use builder::{NodeBuilder, NodeError};
+
+use backend::Backend;
+use servers::Servers;
+
+/// Where a node listens.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// The public port; empty where it has none.
+    pub http: Vec<SocketAddr>,
+    /// The admin port; empty where it has none.
+    pub admin: Vec<SocketAddr>,
+}
+
+/// A running node. Whoever holds it stops it: with [`Node::stop`], or on a signal with
+/// [`Node::run_until_stopped`].
+#[derive(Debug)]
+pub struct Node {
+    system: RunningSystem,
+    reader: Arc<Reader>,
+    servers: Option<Servers>,
+    backend: Backend,
+    metrics: prometheus::Registry,
+    addresses: Addresses,
+}
+
+impl Node {
+    /// Sends commands, and submits requests.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.system.handle()
+    }
+
+    /// The recipient to which in-process actors send [`Submit`].
+    ///
+    /// # Errors
+    /// [`CommandError::ShuttingDown`] once the node is gone.
+    pub fn admission(&self) -> Result<Recipient<Submit>, CommandError> {
+        self.system.handle().admission()
+    }
+
+    /// Reads states, snapshots and commits.
+    #[must_use]
+    pub fn reader(&self) -> Arc<Reader> {
+        Arc::clone(&self.reader)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Its metrics.
+    #[must_use]
+    pub fn metrics(&self) -> prometheus::Registry {
+        self.metrics.clone()
+    }
+
+    /// Runs until SIGTERM or SIGINT, then stops (R34).
+    ///
+    /// # Errors
+    /// When the process can't listen for signals.
+    pub async fn run_until_stopped(self) -> std::io::Result<StopReport> {
+        let signal = stop_signal().await?;
+        tracing::info!(signal, "stopping");
+        Ok(self.stop().await)
+    }
+
+    /// Stops in order (R34): readiness turns false, commands are taken for `runtime.drain-delay`
+    /// more, then refused; those in flight finish, waits are answered, the ports close, storage
+    /// last.
+    pub async fn stop(self) -> StopReport {
+        self.system.announce_stop().await;
+        let report = self.system.stop().await;
+        if let Some(servers) = self.servers {
+            servers.stop().await;
+        }
+        self.backend.close().await;
+        tracing::info!(unfinished = report.unfinished, "stopped");
+        report
+    }
+}
+
+#[cfg(unix)]
+async fn stop_signal() -> std::io::Result<&'static str> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}
+
+#[cfg(not(unix))]
+async fn stop_signal() -> std::io::Result<&'static str> {
+    tokio::signal::ctrl_c().await?;
+    Ok("interrupt")
+}
