@@ -14,6 +14,9 @@ pub(super) enum Failure {
     /// The answer can't be written.
     #[error("the output can't be written: {0}")]
     Output(#[from] io::Error),
+    /// Storage can't be opened.
+    #[error(transparent)]
+    Storage(#[from] wow::storage::OpenError),
     /// What was found is told already.
     #[error("")]
     Told,

@@ -4,6 +4,7 @@
 mod config;
 mod error;
 mod id;
+mod migrate;
 mod output;
 
 use std::ffi::OsString;
@@ -64,6 +65,7 @@ impl Global {
 enum Command {
     Config(config::ConfigArguments),
     Id(id::IdArguments),
+    Migrate(migrate::MigrateArguments),
 }
 
 /// Runs the command that the arguments name.
@@ -81,6 +83,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         None => output::print(START).map_err(Failure::from),
         Some(Command::Config(arguments)) => config::run(arguments, global),
         Some(Command::Id(arguments)) => id::run(&arguments),
+        Some(Command::Migrate(arguments)) => migrate::run(&arguments, global),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
