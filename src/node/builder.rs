@@ -149,6 +149,12 @@ impl NodeBuilder {
         self
     }
 
+    /// Provides services another way: what a function of the user's does.
+    pub fn services(mut self, provide: impl FnOnce(&mut Services)) -> Self {
+        provide(&mut self.services);
+        self
+    }
+
     /// Has a say in who may do what, beside the declared rules (R4).
     pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
         self.authorizer = Arc::new(authorizer);

@@ -19,7 +19,7 @@ pub async fn migrate(config: &Config) -> Result<(), OpenError> {
         return Ok(());
     }
     let mut settings = backend::settings(config);
-    settings.migrate = Some(true);
+    settings.migrate = true;
     let storage = Storage::open(settings, Handle::current(), Arc::new(Unobserved)).await?;
     storage.close().await;
     Ok(())

@@ -6,6 +6,7 @@ mod error;
 mod id;
 mod migrate;
 mod output;
+mod serve;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -66,6 +67,7 @@ enum Command {
     Config(config::ConfigArguments),
     Id(id::IdArguments),
     Migrate(migrate::MigrateArguments),
+    Serve(serve::ServeArguments),
 }
 
 /// Runs the command that the arguments name.
@@ -84,6 +86,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Config(arguments)) => config::run(arguments, global),
         Some(Command::Id(arguments)) => id::run(&arguments),
         Some(Command::Migrate(arguments)) => migrate::run(&arguments, global),
+        Some(Command::Serve(arguments)) => serve::run(&arguments, global),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
