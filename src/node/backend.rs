@@ -110,7 +110,8 @@ impl Drop for Backend {
     }
 }
 
-fn settings(config: &Config) -> StorageSettings {
+/// How the configuration wants storage opened.
+pub(super) fn settings(config: &Config) -> StorageSettings {
     let storage = &config.storage;
     let mut settings = StorageSettings::new(storage.url.expose(), config.context.name.as_str());
     settings.partitions = config.log.partitions;
