@@ -25,7 +25,8 @@ const PACKAGE_ARROWS: [(&str, &[&str], &[&str]); 5] = [
     (
         "wow",
         &["wow-kernel", "wow-macros", "wow-actors", "wow-migrations"],
-        &["wow-kernel"],
+        // Itself, to turn its test kit on.
+        &["wow-kernel", "wow"],
     ),
 ];
 
@@ -80,56 +81,40 @@ impl SourceFile {
 
     /// Its lines of code outside tests, with their numbers: no comments, no `cfg(test)` items.
     fn production(&self) -> Vec<(usize, &str)> {
-        let mut lines = Vec::new();
-        let mut skipped_until: Option<String> = None;
-        let mut all = self.text.lines().enumerate();
-        while let Some((index, line)) = all.next() {
-            let indent = &line[..line.len() - line.trim_start().len()];
-            match &skipped_until {
-                Some(end) if line == end => skipped_until = None,
-                Some(_) => {}
-                None if is_test_attribute(line) => {
-                    // Formatted code ends an item with a brace at the indent it began with.
-                    let item = all
-                        .by_ref()
-                        .find(|(_, next)| !next.trim_start().starts_with("#["));
-                    if item.is_some_and(|(_, item)| item.trim_end().ends_with('{')) {
-                        skipped_until = Some(format!("{indent}}}"));
-                    }
-                }
-                None if line.trim_start().starts_with("//") => {}
-                None => lines.push((index + 1, line)),
+        let lines: Vec<_> = self.text.lines().collect();
+        let mut kept = Vec::new();
+        let mut index = 0;
+        while let Some(line) = lines.get(index) {
+            if is_test_attribute(line) {
+                index = end_of_item(&lines, index);
+            } else if !line.trim_start().starts_with("//") {
+                kept.push((index + 1, *line));
             }
+            index += 1;
         }
-        lines
+        kept
     }
 
     /// The modules that it declares for tests only, as path beginnings.
     fn test_modules(&self) -> Vec<String> {
         let path = Path::new(&self.path);
-        let stem = path.file_stem().unwrap().to_str().unwrap();
-        let folder = match stem {
+        let folder = match path.file_stem().unwrap().to_str().unwrap() {
             "mod" | "lib" | "main" => path.parent().unwrap().to_owned(),
             _ => path.with_extension(""),
         };
         let lines: Vec<_> = self.text.lines().collect();
         let mut modules = Vec::new();
-        for (index, _) in lines
-            .iter()
-            .enumerate()
-            .filter(|(_, line)| is_test_attribute(line))
-        {
-            let item = lines[index..]
-                .iter()
-                .find(|next| !next.trim_start().starts_with("#["));
+        for index in 0..lines.len() {
+            if !is_test_attribute(lines[index]) {
+                continue;
+            }
+            let item = lines[start_of_item(&lines, index)].trim();
+            let item = item
+                .trim_start_matches("pub(crate) ")
+                .trim_start_matches("pub ");
             let name = item
-                .and_then(|item| item.trim().strip_suffix(';'))
-                .and_then(|item| {
-                    let item = item
-                        .trim_start_matches("pub(crate) ")
-                        .trim_start_matches("pub ");
-                    item.strip_prefix("mod ")
-                });
+                .strip_prefix("mod ")
+                .and_then(|item| item.strip_suffix(';'));
             if let Some(name) = name {
                 let module = folder.join(name).to_str().unwrap().to_owned();
                 modules.extend([format!("{module}.rs"), format!("{module}/")]);
@@ -137,6 +122,31 @@ impl SourceFile {
         }
         modules
     }
+}
+
+/// The line on which an item begins whose attributes begin on this one.
+fn start_of_item(lines: &[&str], attributes: usize) -> usize {
+    let mut index = attributes;
+    while lines[index].trim_start().starts_with("#[") {
+        while !lines[index].trim_end().ends_with(']') {
+            index += 1;
+        }
+        index += 1;
+    }
+    index
+}
+
+/// The line on which that item ends: formatted code closes it at the indent it began with.
+fn end_of_item(lines: &[&str], attributes: usize) -> usize {
+    let start = start_of_item(lines, attributes);
+    let line = lines[start];
+    if !line.trim_end().ends_with('{') {
+        return start;
+    }
+    let end = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
+    (start..lines.len())
+        .find(|index| lines[*index] == end)
+        .unwrap_or(lines.len())
 }
 
 fn is_test_attribute(line: &str) -> bool {
@@ -635,7 +645,7 @@ fn this_file_finds_what_it_looks_for() {
     let mixed = file(
         "src/a/mod.rs",
         "fn one() {}\n// two\n#[cfg(test)]\nmod tests {\n    fn three() {}\n}\nfn four() {}\n\
-         #[cfg(test)]\n#[path = \"x\"]\nmod fixture;\n#[cfg(any(test, feature = \"f\"))]\n\
+         #[cfg(test)]\n#[allow(\n    clippy::x,\n    reason = \"y\"\n)]\nmod fixture;\n#[cfg(any(test, feature = \"f\"))]\n\
          pub mod five;\nfn six() {}\n",
     );
     let kept: Vec<_> = mixed
@@ -643,7 +653,7 @@ fn this_file_finds_what_it_looks_for() {
         .into_iter()
         .map(|(number, _)| number)
         .collect();
-    assert_eq!(kept, [1, 7, 13]);
+    assert_eq!(kept, [1, 7, 16]);
     assert_eq!(
         mixed.test_modules(),
         [
