@@ -371,3 +371,6 @@ fn fail(pending: Pending, fault: &BatchFault) {
         let _ = moved.reply.send(Err(fault.to_storage_error()));
     }
 }
+
+#[cfg(test)]
+mod tests;
