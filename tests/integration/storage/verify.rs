@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database};
+use serde::{Deserialize, Serialize};
+use wow::prelude::*;
 use wow::storage::{Finding, Report, Step, StorageReader};
 use wow_kernel::conformance::PARTITIONS;
 use wow_kernel::partition::partition_of;
@@ -206,4 +209,140 @@ async fn rows_that_cannot_be_read_are_named_and_the_rest_is_looked_at() {
         matches!(snapshot, Finding::SnapshotUnreadable { .. }),
         "{snapshot}"
     );
+}
+
+/// An account as the log of these tests has it.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema, Aggregate)]
+#[aggregate(commands(Deposit))]
+struct Account {
+    balance: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Event)]
+enum AccountEvent {
+    Deposited { amount: u64 },
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Command)]
+#[command(upserts, pure)]
+struct Deposit {
+    amount: u64,
+}
+
+impl Evolve for Account {
+    type Event = AccountEvent;
+
+    fn evolve(&mut self, event: &AccountEvent) {
+        let AccountEvent::Deposited { amount } = event;
+        self.balance += amount;
+    }
+}
+
+impl Decide<Deposit> for Account {
+    async fn decide(
+        &self,
+        command: &Deposit,
+        _context: &DecideContext,
+    ) -> Result<Decision<AccountEvent>, Rejection> {
+        let amount = command.amount;
+        Ok(Decision::event(AccountEvent::Deposited { amount }))
+    }
+}
+
+/// An account at version 4, with the snapshot that the log gives.
+async fn a_replayable_log(folder: &Path) -> Registry {
+    let storage = open(settings(folder)).await.unwrap();
+    append_versions(&storage, "a", 4).await;
+    let commits = storage
+        .read_aggregate(&key("a"), 0, u64::MAX, 10)
+        .await
+        .unwrap();
+    let (first, last) = (&commits[0], &commits[3]);
+    let mut snapshot = snapshot("a", 4, last.position);
+    snapshot.state = r#"{ "balance": 10 }"#.to_owned();
+    snapshot.facts.first_operator = first.principal.clone();
+    snapshot.facts.operator = last.principal.clone();
+    snapshot.facts.first_event_time = first.committed_at;
+    snapshot.facts.event_time = last.committed_at;
+    snapshot.facts.event_id = Some(last.command_id);
+    SnapshotStore::save(&storage, vec![snapshot]).await.unwrap();
+    storage.close().await;
+    RegistryBuilder::new("example")
+        .register::<Account>()
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn r84_a_snapshot_is_what_the_log_replayed_gives() {
+    let folder = folder();
+    let registry = a_replayable_log(folder.path()).await;
+    let report = verify(folder.path(), Some(&registry)).await;
+    assert_eq!((report.findings, report.replayed), (vec![], 1));
+}
+
+#[tokio::test]
+async fn r84_a_snapshot_that_differs_from_the_log_is_found_with_where() {
+    for (sql, path) in [
+        (
+            "update snapshot set state = '{\"balance\":11}'",
+            "state.balance",
+        ),
+        ("update snapshot set deleted = 1", "deleted"),
+        ("update snapshot set operator = 'mallory'", "operator"),
+        (
+            "update commit_log set events = replace(events, '3', '4')",
+            "state.balance",
+        ),
+    ] {
+        let folder = folder();
+        let registry = a_replayable_log(folder.path()).await;
+        damage(folder.path(), sql).await;
+        let report = verify(folder.path(), Some(&registry)).await;
+        let differs = Finding::SnapshotDiffers {
+            aggregate: "(0)/account/a".to_owned(),
+            version: 4,
+            path: path.to_owned(),
+        };
+        assert_eq!(report.findings, [differs], "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn r50_snapshots_of_another_revision_or_an_unknown_type_are_counted_and_not_compared() {
+    let folder = folder();
+    let registry = a_replayable_log(folder.path()).await;
+    damage(
+        folder.path(),
+        "update snapshot set state_revision = 7, state = 'none'",
+    )
+    .await;
+    let report = verify(folder.path(), Some(&registry)).await;
+    assert_eq!((report.findings, report.replayed), (vec![], 0));
+    assert_eq!(report.skipped, [("other-state-revision", 1)].into());
+
+    let empty = RegistryBuilder::new("example").build().unwrap();
+    let report = verify(folder.path(), Some(&empty)).await;
+    assert_eq!(report.skipped, [("type-unknown", 1)].into());
+}
+
+#[tokio::test]
+async fn r50_a_log_that_cannot_be_replayed_is_found() {
+    let folder = folder();
+    let registry = a_replayable_log(folder.path()).await;
+    damage(
+        folder.path(),
+        "update commit_log set events = replace(events, 'amount', 'sum')",
+    )
+    .await;
+    let report = verify(folder.path(), Some(&registry)).await;
+    let [
+        Finding::ReplayFailed {
+            version: 4, reason, ..
+        },
+    ] = &report.findings[..]
+    else {
+        panic!("{report:?}");
+    };
+    assert!(reason.contains("deposited"), "{reason}");
 }
