@@ -21,6 +21,7 @@ mod meta;
 mod node;
 mod observer;
 mod reader;
+mod readers;
 mod reads;
 mod rows;
 mod settings;

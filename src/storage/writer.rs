@@ -175,8 +175,8 @@ impl<S: BatchStore> Writer<S> {
     }
 
     /// Writes until it is told to stop or nobody can hand it work any more; what is queued by
-    /// then is still written.
-    pub(super) async fn run(mut self, stop: CancellationToken) {
+    /// then is still written. Gives the database back, for its owner to close.
+    pub(super) async fn run(mut self, stop: CancellationToken) -> S {
         while let Some(pending) = self.gather(&stop).await {
             // A panic would be a fault of ours. Its batch is answered as unknown, for its reply
             // channels are dropped; the node goes on with a new connection.
@@ -186,7 +186,7 @@ impl<S: BatchStore> Writer<S> {
                 self.store.reset().await;
             }
         }
-        self.store.close().await;
+        self.store
     }
 
     /// The next batch: waits for work, then takes what is there.

@@ -99,7 +99,7 @@ async fn each_kind_of_damage_is_found() {
     let aggregate = || "(0)/account/a".to_owned();
     let damages = [
         (
-            format!("delete from commit_log where aggregate_id = 'a' and version = 2"),
+            "delete from commit_log where aggregate_id = 'a' and version = 2".to_owned(),
             vec![
                 Finding::PositionGap {
                     partition: in_a,
@@ -114,7 +114,7 @@ async fn each_kind_of_damage_is_found() {
             ],
         ),
         (
-            format!("delete from commit_log where aggregate_id = 'a' and version = 4"),
+            "delete from commit_log where aggregate_id = 'a' and version = 4".to_owned(),
             vec![Finding::HeadDiffers {
                 partition: in_a,
                 head: 4,
