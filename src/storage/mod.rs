@@ -20,6 +20,7 @@ mod error;
 mod meta;
 mod node;
 mod observer;
+mod queue;
 mod reader;
 mod readers;
 mod reads;

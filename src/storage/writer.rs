@@ -25,6 +25,7 @@ use wow_kernel::ports::{AppendError, AppendReceipt, Checkpoint, StorageError};
 use super::batch::{Append, Batch, Entry, Move, Pending, Save, Work, Written};
 use super::error::{BatchFault, UniqueKey};
 use super::observer::{BatchOutcome, StorageObserver, WrittenBatch};
+use super::queue::take;
 use super::settings::{BatchLimits, QueueLimits};
 
 /// What a database does for a log writer. Each writer has one of its own, with a connection of
@@ -191,18 +192,9 @@ impl<S: BatchStore> Writer<S> {
 
     /// The next batch: waits for work, then takes what is there.
     async fn gather(&mut self, stop: &CancellationToken) -> Option<Pending> {
-        let mut taken = Vec::new();
         if self.waiting.is_empty() {
-            let first = tokio::select! {
-                biased;
-                count = self.queue.recv_many(&mut taken, self.limits.rows) => count,
-                () = stop.cancelled() => {
-                    // From here on the queue only empties.
-                    self.queue.close();
-                    self.queue.recv_many(&mut taken, self.limits.rows).await
-                }
-            };
-            if first == 0 {
+            let taken = take(&mut self.queue, self.limits.rows, stop).await;
+            if taken.is_empty() {
                 return None;
             }
             self.waiting.extend(taken);
