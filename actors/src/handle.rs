@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use actix::Recipient;
 use actix::dev::SendError;
@@ -44,7 +45,10 @@ impl Handle {
     /// [`CommandResult::error`] where it failed.
     pub async fn submit(&self, submission: Submission) -> Result<CommandResult, CommandError> {
         let (stage, started) = (submission.wait.stage, self.shared.clock.monotonic());
-        let answered = self.begin(submission, false)?.finish(None).await;
+        let answered = match self.begin(submission, started, false) {
+            Ok(caller) => caller.finish(None).await,
+            Err(refused) => Err(refused),
+        };
         let took = self.shared.clock.monotonic().saturating_sub(started);
         self.shared.metrics.caller_answered(stage, took);
         answered
@@ -59,7 +63,7 @@ impl Handle {
         submission: Submission,
     ) -> mpsc::Receiver<Result<CommandResult, CommandError>> {
         let (results, receiver) = mpsc::channel(STREAM_SIGNALS);
-        let begun = self.begin(submission, true);
+        let begun = self.begin(submission, self.shared.clock.monotonic(), true);
         // Owned by the receiver: it ends when that is dropped, and at the plan's deadline at last.
         tokio::spawn(async move {
             let last = match begun {
@@ -117,7 +121,12 @@ impl Handle {
     }
 
     /// Takes the permits, and hands the submission to admission.
-    fn begin(&self, submission: Submission, streams: bool) -> Result<Caller, CommandError> {
+    fn begin(
+        &self,
+        submission: Submission,
+        started: Duration,
+        streams: bool,
+    ) -> Result<Caller, CommandError> {
         let shared = &self.shared;
         // What is under way may still send; only callers are turned away (R34).
         if !shared.is_accepting() && submission.permits == PermitClass::Caller {
@@ -158,7 +167,8 @@ impl Handle {
         let (reply, outcome) = oneshot::channel();
         let ticket = Arc::new(Ticket::default());
         let plan = submission.wait.clone();
-        let deadline = shared.clock.monotonic() + plan.timeout;
+        let deadline = started + plan.timeout;
+        let place = shared.admission_place(&submission);
         let admit = Admit {
             submission: Box::new(submission),
             permit,
@@ -166,7 +176,7 @@ impl Handle {
             ticket: Arc::clone(&ticket),
             stages: sink,
         };
-        self.send_to_admission(admit)?;
+        self.send_to_admission(place, admit)?;
         Ok(Caller {
             shared: Arc::clone(shared),
             ticket,
@@ -178,14 +188,13 @@ impl Handle {
         })
     }
 
-    fn send_to_admission(&self, admit: Admit) -> Result<(), CommandError> {
+    fn send_to_admission(&self, place: usize, admit: Admit) -> Result<(), CommandError> {
         let addresses = self
             .shared
             .routing
             .addresses()
             .ok_or(CommandError::ShuttingDown)?;
-        let place = self.shared.admission_place(addresses.admissions.len());
-        match addresses.admissions[place].try_send(admit) {
+        match addresses.admissions[place % addresses.admissions.len()].try_send(admit) {
             Ok(()) => Ok(()),
             // The mailbox is larger than the permits: only a system that is gone refuses.
             Err(SendError::Full(_) | SendError::Closed(_)) => Err(CommandError::ShuttingDown),

@@ -8,7 +8,6 @@
 //!
 //! One on each arbiter; a command's waits are with the one that its id picks.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +16,9 @@ use tokio::sync::{mpsc, oneshot};
 use wow_kernel::error::CommandError;
 use wow_kernel::id::CommandId;
 use wow_kernel::wait::{FunctionInfo, Stage};
+
+/// Looked up for every signal.
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// How often waits whose caller is gone are removed.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -88,7 +90,7 @@ pub(crate) struct Waits {
 impl Waits {
     pub(crate) fn new(open: prometheus::IntGauge) -> Self {
         Self {
-            pending: HashMap::new(),
+            pending: HashMap::default(),
             open,
         }
     }

@@ -63,7 +63,11 @@ pub enum NodeError {
 }
 
 fn list(errors: &[RegistryError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    errors
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Puts a node together.
@@ -87,7 +91,9 @@ pub struct NodeBuilder {
 
 impl std::fmt::Debug for NodeBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NodeBuilder").field("types", &self.types).finish_non_exhaustive()
+        f.debug_struct("NodeBuilder")
+            .field("types", &self.types)
+            .finish_non_exhaustive()
     }
 }
 
@@ -172,7 +178,13 @@ impl NodeBuilder {
     /// # Errors
     /// [`NodeError`].
     pub async fn start(self) -> Result<Node, NodeError> {
-        let Self { config, listens, types, services, authorizer } = self;
+        let Self {
+            config,
+            listens,
+            types,
+            services,
+            authorizer,
+        } = self;
         let registry = Arc::new(types.build().map_err(NodeError::Types)?);
         let metrics = prometheus::Registry::new();
         register_build(&metrics)?;
@@ -219,7 +231,13 @@ async fn start_system(
     clock: &Arc<dyn Clock>,
     metrics: &prometheus::Registry,
 ) -> Result<(RunningSystem, Arc<Reader>), NodeError> {
-    let StorePorts { log, history, requests, snapshots, checkpoints } = store.clone();
+    let StorePorts {
+        log,
+        history,
+        requests,
+        snapshots,
+        checkpoints,
+    } = store.clone();
     let system = system_config(config);
     let reader = Arc::new(Reader {
         registry: Arc::clone(registry),
@@ -298,7 +316,11 @@ async fn open_ports(
         http: http_settings(config),
         admin: AdminSettings {
             bind: config.admin.bind,
-            token: config.admin.token.as_ref().and_then(|token| AdminToken::new(token.expose())),
+            token: config
+                .admin
+                .token
+                .as_ref()
+                .and_then(|token| AdminToken::new(token.expose())),
         },
         registry: Arc::clone(registry),
         gateway,

@@ -3,4 +3,5 @@
 
 mod http;
 mod node;
+mod storage;
 mod support;

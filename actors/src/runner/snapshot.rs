@@ -32,6 +32,9 @@ const BATCH: usize = 256;
 /// How long commits that nobody waits for gather before they are written.
 const GATHER: Duration = Duration::from_millis(25);
 
+/// How many gather at most: fewer than the feed keeps.
+const GATHER_ENTRIES: u64 = 128;
+
 /// The longest pause after a failure.
 const RETRY_MAX: Duration = Duration::from_secs(5);
 
@@ -149,6 +152,7 @@ impl Work {
         feed.grown_beyond(position).await;
         tokio::select! {
             () = feed.wanted_beyond(position) => {}
+            () = feed.grown_by(GATHER_ENTRIES, position) => {}
             () = self.shared.clock.sleep(GATHER) => {}
             () = self.shared.in_phase(Phase::Draining) => {}
         }
