@@ -4,20 +4,30 @@
 //! model       what users write: Aggregate, Decide, Command, Event, Saga
 //! registry    every type a node knows, erased
 //! submission  a request on its way in       admission  makes a built command of it (R1–R13)
-//! command     the built command             execute    state → duplicate → guards → decide →
-//! commit      one entry of the log                     hooks → evolve → append (R40–R58)
-//! recent      an aggregate's last requests  wait       stages and plans (R60–R62)
-//! partition   hash and assignment           router     local, forward, topic (R20–R23)
+//! access      who may (R4)                  command    the built command (R7)
+//! execute     state → duplicate → guards → decide → hooks → evolve → append (R40–R58)
+//! commit      one entry of the log          recent     an aggregate's last requests (R41)
+//! result      what a caller is told         error      why a command fails, each with its code
+//! wait        stages and plans (R60–R62)    saga       a saga's commands on their way in (R83)
+//! partition   the hash that never changes   router     here, to a peer, or through a topic (R20)
 //! read        states and commits for callers
+//! id          every identifier, a type of its own
 //! ports       what the kernel needs of the world
 //! memory      the ports in memory, and their executable specification
-//! conformance one suite a port              testkit    given / when / then for users
-//! faults      storage that fails on purpose
+//! conformance one suite a port (feature)    faults     storage that fails on purpose (feature)
+//! testkit     given / when / then for users (feature)
 //! ```
+//!
+//! What holds everywhere: a built command never changes; after a first try of an append its
+//! events are found or appended again, never decided again (R54); an event that can't be read
+//! stops what needs it and is never skipped (R50); a panic of users' code fails one command (R32).
 //!
 //! Absent by design: actors, databases, HTTP, a clock, randomness and spawned tasks. All of these
 //! come in through [`ports`], so that every rule can be tested in milliseconds and replayed from
 //! a seed.
+//!
+//! Services depend on the crate `wow`, which has a node as well. A crate that holds a domain and
+//! nothing else may depend on this one alone.
 
 extern crate self as wow_kernel;
 
