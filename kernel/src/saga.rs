@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::access::Principal;
-use crate::commit::Commit;
+use crate::commit::{Commit, TRACE_HEADERS};
 use crate::error::CommandError;
 use crate::id::RequestId;
 use crate::model::SagaCommand;
@@ -74,7 +74,7 @@ pub fn submission(
         .principal(Principal::service(saga.name))
         .wait(Stage::Processed)
         .header(DEPTH_HEADER, depth.to_string());
-    for name in ["traceparent", "tracestate"] {
+    for name in TRACE_HEADERS {
         if let Some(value) = commit.headers.get(name) {
             submission = submission.header(name, value);
         }

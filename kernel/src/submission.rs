@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::access::Principal;
 use crate::command::{BuiltCommand, CallChain, Payload};
-use crate::commit::Headers;
+use crate::commit::{Headers, TRACE_HEADERS};
 use crate::id::{RequestId, Version};
 use crate::model::{Command, VariableSource};
 use crate::wait::{Stage, WaitPlan};
@@ -272,13 +272,19 @@ impl Submission {
         self
     }
 
-    /// Sends as part of deciding another command: its caller, its chain, the reserve of permits.
+    /// Sends as part of deciding another command: its caller, its chain, its trace, the reserve
+    /// of permits.
     #[must_use]
     pub fn follows(mut self, cause: &BuiltCommand) -> Self {
         let mut chain: Vec<_> = cause.chain.to_vec();
         chain.push(cause.key().clone());
         self.chain = chain.into();
         self.principal = cause.principal.clone();
+        for name in TRACE_HEADERS {
+            if let Some(value) = cause.headers.get(name) {
+                self.headers.insert(name.to_owned(), value.clone());
+            }
+        }
         self.permits = PermitClass::Internal;
         self.wait.stage = Stage::Processed;
         self

@@ -45,8 +45,8 @@ pub enum LoadError {
         /// What is wrong with the event.
         fault: EventFault,
     },
-    /// The user's `evolve` panicked (R32).
-    #[error("{key} version {version}: evolve panicked")]
+    /// The user's `evolve` or `initial` panicked (R32).
+    #[error("{key} version {version}: the user's code panicked")]
     Panicked {
         /// Which aggregate.
         key: String,
@@ -93,6 +93,19 @@ impl Loaded {
         }
     }
 
+    /// The same, where the user's `initial` may panic (R32).
+    pub(super) fn before_first(
+        definition: &AggregateDefinition,
+        key: &AggregateKey,
+        recent_capacity: usize,
+    ) -> Result<Self, LoadError> {
+        let initial = AssertUnwindSafe(|| Self::initial(definition, key, recent_capacity));
+        catch_unwind(initial).map_err(|_panic| LoadError::Panicked {
+            key: key.to_string(),
+            version: 0,
+        })
+    }
+
     /// What a snapshot holds; none where it was written by another revision, or can't be read:
     /// the log is the truth (R50).
     fn from_snapshot(
@@ -110,10 +123,12 @@ impl Loaded {
             );
             return None;
         }
-        let state = match definition.decode_state(&snapshot.state) {
-            Ok(state) => state,
-            Err(error) => {
-                tracing::warn!(key = %snapshot.key, version = snapshot.version, %error, "unreadable snapshot ignored");
+        let decode = AssertUnwindSafe(|| definition.decode_state(&snapshot.state));
+        let state = match catch_unwind(decode) {
+            Ok(Ok(state)) => state,
+            failed => {
+                let error = failed.map(Result::err);
+                tracing::warn!(key = %snapshot.key, version = snapshot.version, ?error, "unreadable snapshot ignored");
                 return None;
             }
         };
@@ -263,7 +278,7 @@ impl Loader {
                     tail = Vec::new();
                     has_more = true;
                 }
-                Loaded::initial(definition, key, self.recent_requests)
+                Loaded::before_first(definition, key, self.recent_requests)?
             }
         };
         loop {

@@ -238,10 +238,8 @@ impl Run<'_> {
         if command.aggregate_id_made && !self.append_tried {
             // An id that admission has just made can't have a history (R12).
             let capacity = kernel.loader.recent_requests;
-            return Ok((
-                Loaded::initial(&command.aggregate, command.key(), capacity),
-                true,
-            ));
+            let initial = Loaded::before_first(&command.aggregate, command.key(), capacity)?;
+            return Ok((initial, true));
         }
         Ok((
             kernel
