@@ -1,27 +1,26 @@
 //! A caller's side of a command: waiting for its outcome, for later stages, or for the deadline
 //! (R60 to R66). It runs wherever the caller does, and holds nothing that the command needs.
 
+mod look;
+
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use tokio::sync::{mpsc, oneshot};
 use wow_kernel::error::CommandError;
-use wow_kernel::id::PartitionNo;
 use wow_kernel::result::CommandResult;
-use wow_kernel::submission::PermitClass;
 use wow_kernel::wait::{Stage, WaitPlan};
 
 use crate::admission::Ticket;
-use crate::lane::RunCommand;
-use crate::outcome::{Answer, Committed, Outcome, base_result};
+use crate::outcome::{Committed, Outcome, base_result};
 use crate::permits::Permit;
-use crate::shared::Shared;
+use crate::shared::{Phase, Shared};
 use crate::stages;
 use crate::waits::{Register, StageReached, StageSink};
 
-/// How often an open wait is looked up in storage (R63).
+/// How often an open wait is looked up in storage, and how long the last look may take (R63).
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Where a caller hears of later stages.
@@ -30,33 +29,44 @@ pub(crate) enum Stages {
     Snapshot(oneshot::Receiver<StageReached>),
     Every(mpsc::Receiver<StageReached>),
     /// No signal will come: what is left is the look at storage.
-    Ended,
+    Lost,
 }
 
 impl Stages {
-    /// The next stage; never ends while there may be one.
-    async fn next(&mut self) -> StageReached {
+    /// The next stage; none where no signal can come any more, for the system has ended. A signal
+    /// that was lost another way is waited for: storage is looked at meanwhile.
+    async fn next(&mut self, shared: &Shared) -> Option<StageReached> {
         let reached = match self {
             Self::Snapshot(stages) => stages.await.ok(),
             Self::Every(stages) => stages.recv().await,
-            Self::Ended => None,
+            Self::Lost => None,
         };
-        if let Some(reached) = reached {
-            return reached;
+        if reached.is_none() && !shared.has_ended() {
+            *self = Self::Lost;
+            shared.in_phase(Phase::Ended).await;
         }
-        *self = Self::Ended;
-        std::future::pending().await
+        reached
     }
 }
 
-type Outcomes = oneshot::Receiver<Result<Outcome, CommandError>>;
+/// Why there is no outcome.
+#[derive(Debug, Clone, Copy)]
+enum Missing {
+    /// The deadline has passed.
+    Late,
+    /// Whatever had the command is gone: its lane has died after it began, or the system ended.
+    Gone,
+}
 
 /// One waiting caller.
 #[derive(Debug)]
 pub(crate) struct Caller {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) ticket: Arc<Ticket>,
-    pub(crate) outcome: Outcomes,
+    pub(crate) ticket: Ticket,
+    /// Told once a lane has taken the command, where the caller asks for SENT; closed where none
+    /// has.
+    pub(crate) sent: Option<oneshot::Receiver<()>>,
+    pub(crate) outcome: oneshot::Receiver<Result<Outcome, CommandError>>,
     pub(crate) stages: Option<Stages>,
     pub(crate) plan: WaitPlan,
     pub(crate) deadline: Duration,
@@ -72,18 +82,22 @@ impl Caller {
         mut self,
         progress: Progress<'_>,
     ) -> Result<CommandResult, CommandError> {
+        if let Some(result) = self.when_sent().await {
+            if self.plan.stage == Stage::Sent {
+                return Ok(result);
+            }
+            tell(progress, &result).await;
+        }
         let outcome = match self.outcome_in_time().await {
-            Some(outcome) => outcome?,
-            None => return self.outcome_late().await,
+            Ok(outcome) => outcome?,
+            Err(missing) => return self.without_outcome(missing).await,
         };
         let result = outcome.to_result(self.shared.clock.now());
         let (Some(committed), Some(mut stages)) = (outcome.committed(), self.stages.take()) else {
             // Failed, or nothing was committed, or nothing more is waited for (R65).
             return Ok(result);
         };
-        if let Some(progress) = progress {
-            let _ = progress.send(Ok(result.clone())).await;
-        }
+        tell(progress, &result).await;
         if committed.command_id != outcome.command.command_id {
             stages = self.wait_for_first(&committed);
         }
@@ -91,78 +105,26 @@ impl Caller {
             .await
     }
 
-    /// The outcome; none when the deadline passes first.
-    async fn outcome_in_time(&mut self) -> Option<Result<Outcome, CommandError>> {
-        loop {
-            let left = self.left()?;
-            match select(&mut self.outcome, self.shared.clock.sleep(left)).await {
-                Either::Left((Ok(outcome), _)) => return Some(outcome),
-                Either::Left((Err(_dropped), _)) => match self.submit_again() {
-                    Some(outcome) => self.outcome = outcome,
-                    None => return None,
-                },
-                Either::Right(((), _)) => return None,
+    /// SENT, where the caller asks for it and a lane has taken the command in time.
+    async fn when_sent(&mut self) -> Option<CommandResult> {
+        let sent = self.sent.take()?;
+        match select(sent, self.shared.clock.sleep(self.left()?)).await {
+            Either::Left((Ok(()), _)) => {
+                let now = self.shared.clock.now();
+                Some(base_result(self.ticket.get()?, Stage::Sent, now))
             }
+            // Refused: the outcome says why. Or late, as the outcome will be.
+            Either::Left((Err(_), _)) | Either::Right(_) => None,
         }
     }
 
-    /// Its lane died. A command that had not begun is safe to submit again (R32).
-    fn submit_again(&self) -> Option<Outcomes> {
-        let command = self.ticket.command.get()?;
-        if self.ticket.begun.load(Ordering::Acquire) {
-            return None;
+    async fn outcome_in_time(&mut self) -> Result<Result<Outcome, CommandError>, Missing> {
+        let left = self.left().ok_or(Missing::Late)?;
+        match select(&mut self.outcome, self.shared.clock.sleep(left)).await {
+            Either::Left((Ok(outcome), _)) => Ok(outcome),
+            Either::Left((Err(_dropped), _)) => Err(Missing::Gone),
+            Either::Right(((), _)) => Err(Missing::Late),
         }
-        tracing::warn!(
-            ?command,
-            "its lane was lost before it began; submitted again"
-        );
-        let permit = self.shared.permits.try_acquire(PermitClass::Internal)?;
-        let (reply, outcome) = oneshot::channel();
-        self.shared.dispatch(RunCommand {
-            command: Arc::clone(command),
-            reply: Some(reply),
-            begun: Arc::clone(&self.ticket.begun),
-            permit,
-            slot: None,
-        });
-        Some(outcome)
-    }
-
-    /// No outcome in time: storage is asked once, and the answer says what is known (R22, R63).
-    async fn outcome_late(self) -> Result<CommandResult, CommandError> {
-        let Some(command) = self.ticket.command.get() else {
-            return Err(CommandError::Timeout);
-        };
-        let now = self.shared.clock.now();
-        let key = command.key();
-        let requests = &self.shared.kernel.requests;
-        let found = requests
-            .find(&key.tenant, &key.aggregate_type, &command.request_id)
-            .await;
-        let mut result = base_result(command, Stage::Processed, now);
-        let found = found.unwrap_or_else(|error| {
-            tracing::warn!(%error, "storage can't say what became of a late command");
-            None
-        });
-        if let Some(commit) = found.filter(|commit| commit.command_id == command.command_id) {
-            let version = commit.version;
-            let answer = Answer::Committed {
-                version,
-                result: commit.result,
-            };
-            let outcome = Outcome {
-                command: Arc::clone(command),
-                answer,
-            };
-            result = outcome.to_result(now);
-            if self.plan.stage <= Stage::Processed {
-                return Ok(result);
-            }
-            result.error = Some(CommandError::WaitTimeout);
-        } else {
-            result.error = Some(CommandError::Timeout);
-        }
-        Ok(result)
     }
 
     /// A duplicate waits for the stages of the first commit (R65).
@@ -186,47 +148,40 @@ impl Caller {
     ) -> Result<CommandResult, CommandError> {
         let mut missing = stages::expected(&self.shared.registry, &outcome.command);
         // Of a first commit the signals may all be past, so storage is looked at at once (R65).
-        let mut look_in = if outcome.command.command_id == committed.command_id {
-            LOOK
-        } else {
-            Duration::ZERO
+        let mut look_in = match outcome.command.command_id == committed.command_id {
+            true => LOOK,
+            false => Duration::ZERO,
         };
-        loop {
-            let Some(left) = self.left() else { break };
-            match select(
-                Box::pin(stages.next()),
-                self.shared.clock.sleep(look_in.min(left)),
-            )
-            .await
-            {
-                Either::Left((reached, _)) => {
+        let mut failure = CommandError::WaitTimeout;
+        while let Some(left) = self.left() {
+            let next = pin!(stages.next(&self.shared));
+            match select(next, self.shared.clock.sleep(look_in.min(left))).await {
+                Either::Left((Some(reached), _)) => {
                     let wanted = self.is_wanted(&reached);
                     result = self.advance(result, &reached);
-                    if wanted && reached.error.is_some() {
+                    missing -= usize::from(wanted);
+                    if wanted && (missing == 0 || reached.error.is_some()) {
                         return Ok(result);
                     }
-                    if wanted {
-                        missing -= 1;
-                    }
-                    if missing == 0 {
-                        return Ok(result);
-                    }
-                    if let Some(progress) = progress {
-                        let _ = progress.send(Ok(result.clone())).await;
-                    }
+                    tell(progress, &result).await;
+                }
+                Either::Left((None, _)) => {
+                    failure = CommandError::ShuttingDown;
+                    break;
                 }
                 Either::Right(((), _)) => {
-                    if self.is_reached(&outcome, &committed).await {
+                    if self.is_reached(&outcome, &committed, left).await {
                         return Ok(self.reached(result, &outcome));
                     }
                     look_in = LOOK;
                 }
             }
         }
-        if self.is_reached(&outcome, &committed).await {
+        // Once more: a lost signal is no timeout (R63).
+        if self.is_reached(&outcome, &committed, LOOK).await {
             return Ok(self.reached(result, &outcome));
         }
-        result.error = Some(CommandError::WaitTimeout);
+        result.error = Some(failure);
         Ok(result)
     }
 
@@ -243,81 +198,16 @@ impl Caller {
         result
     }
 
-    /// What storage says that signals have not (R63).
-    async fn is_reached(&self, outcome: &Outcome, committed: &Committed) -> bool {
-        let found = match self.plan.stage {
-            Stage::Snapshot => self
-                .shared
-                .snapshots
-                .versions(std::slice::from_ref(&committed.key))
-                .await
-                .map(|versions| {
-                    versions
-                        .first()
-                        .is_some_and(|held| *held >= committed.version)
-                }),
-            Stage::SagaHandled => self.are_sagas_past(outcome, committed).await,
-            _ => Ok(false),
-        };
-        found.unwrap_or_else(|error| {
-            tracing::warn!(%error, "storage can't say whether a stage is reached");
-            false
-        })
-    }
-
-    async fn are_sagas_past(
-        &self,
-        outcome: &Outcome,
-        committed: &Committed,
-    ) -> Result<bool, wow_kernel::ports::StorageError> {
-        let shared = &self.shared;
-        let (key, version) = (&committed.key, committed.version);
-        let read = shared
-            .kernel
-            .log
-            .read_aggregate(key, version - 1, version, 1)
-            .await?;
-        let Some(commit) = read.first() else {
-            return Ok(false);
-        };
-        for saga in shared.registry.sagas() {
-            let function = stages::saga_function(&shared.registry, saga);
-            let follows = saga.aggregate_type == outcome.command.key().aggregate_type;
-            if !follows || !self.plan.filter.matches(&function) {
-                continue;
-            }
-            let partition: &[PartitionNo] = &[commit.partition];
-            let saved = shared.checkpoints.load(saga.name, partition).await?;
-            if saved
-                .first()
-                .is_none_or(|checkpoint| checkpoint.position < commit.position)
-            {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn reached(&self, mut result: CommandResult, outcome: &Outcome) -> CommandResult {
-        let registry = &self.shared.registry;
-        result.stage = self.plan.stage;
-        result.signal_time = self.shared.clock.now();
-        result.function = match self.plan.stage {
-            Stage::SagaHandled => registry
-                .sagas()
-                .iter()
-                .filter(|saga| saga.aggregate_type == outcome.command.key().aggregate_type)
-                .map(|saga| stages::saga_function(registry, saga))
-                .find(|function| self.plan.filter.matches(function))
-                .map_or(result.function, Arc::new),
-            _ => Arc::new(stages::snapshot_function(registry)),
-        };
-        result
-    }
-
     /// How much time is left; none once the deadline has passed.
     fn left(&self) -> Option<Duration> {
         let left = self.deadline.saturating_sub(self.shared.clock.monotonic());
         (!left.is_zero()).then_some(left)
+    }
+}
+
+async fn tell(progress: Progress<'_>, result: &CommandResult) {
+    if let Some(progress) = progress {
+        // One that is gone ends this wait from outside.
+        let _ = progress.send(Ok(result.clone())).await;
     }
 }
