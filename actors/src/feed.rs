@@ -14,7 +14,7 @@ use wow_kernel::commit::StateView;
 use wow_kernel::id::{PartitionNo, Position};
 
 /// How many state views one partition keeps at most, …
-const WINDOW: usize = 512;
+const WINDOW: usize = 256;
 
 /// … and how many bytes of them, roughly.
 const WINDOW_BYTES: usize = 4 * 1024 * 1024;
@@ -175,6 +175,11 @@ impl Feed {
     /// Ends once a caller waits for the snapshot of a commit beyond a position.
     pub(crate) async fn wanted_beyond(&self, position: Position) {
         beyond(&self.wanted, &self.wanted_more, position).await;
+    }
+
+    /// Ends once the partition has grown by so many entries beyond a position.
+    pub(crate) async fn grown_by(&self, entries: u64, position: Position) {
+        beyond(&self.head, &self.grown, position + entries - 1).await;
     }
 }
 

@@ -45,7 +45,10 @@ impl Handle {
     /// [`CommandResult::error`] where it failed.
     pub async fn submit(&self, submission: Submission) -> Result<CommandResult, CommandError> {
         let (stage, started) = (submission.wait.stage, self.shared.clock.monotonic());
-        let answered = self.begin(submission, false)?.finish(None).await;
+        let answered = match self.begin(submission, started, false) {
+            Ok(caller) => caller.finish(None).await,
+            Err(refused) => Err(refused),
+        };
         self.measure(stage, started);
         answered
     }
@@ -60,7 +63,7 @@ impl Handle {
     ) -> mpsc::Receiver<Result<CommandResult, CommandError>> {
         let (results, receiver) = mpsc::channel(STREAM_SIGNALS);
         let (stage, started) = (submission.wait.stage, self.shared.clock.monotonic());
-        let begun = self.begin(submission, true);
+        let begun = self.begin(submission, started, true);
         let handle = self.clone();
         // Owned by the receiver: it ends when that is dropped, and at the plan's deadline at last.
         tokio::spawn(async move {
@@ -125,7 +128,12 @@ impl Handle {
     }
 
     /// Takes the permits, and hands the submission to admission.
-    fn begin(&self, submission: Submission, streams: bool) -> Result<Caller, CommandError> {
+    fn begin(
+        &self,
+        submission: Submission,
+        started: Duration,
+        streams: bool,
+    ) -> Result<Caller, CommandError> {
         let shared = &self.shared;
         let busy = |bound| {
             shared.metrics.refused(bound);
@@ -166,7 +174,8 @@ impl Handle {
         let (reply, outcome) = oneshot::channel();
         let ticket = Ticket::default();
         let plan = submission.wait.clone();
-        let deadline = shared.clock.monotonic().saturating_add(plan.timeout);
+        let deadline = started.saturating_add(plan.timeout);
+        let place = shared.admission_place(&submission);
         let admit = Admit {
             submission: Box::new(submission),
             permit,
@@ -175,7 +184,7 @@ impl Handle {
             sent: telling,
             stages: sink,
         };
-        self.send_to_admission(admit)?;
+        self.send_to_admission(place, admit)?;
         Ok(Caller {
             shared: Arc::clone(shared),
             ticket,
@@ -188,14 +197,13 @@ impl Handle {
         })
     }
 
-    fn send_to_admission(&self, admit: Admit) -> Result<(), CommandError> {
+    fn send_to_admission(&self, place: usize, admit: Admit) -> Result<(), CommandError> {
         let addresses = self
             .shared
             .routing
             .addresses()
             .ok_or(CommandError::ShuttingDown)?;
-        let place = self.shared.admission_place(addresses.admissions.len());
-        match addresses.admissions[place].try_send(admit) {
+        match addresses.admissions[place % addresses.admissions.len()].try_send(admit) {
             Ok(()) => Ok(()),
             // The mailbox is larger than the permits: only a system that is gone refuses.
             Err(SendError::Full(_) | SendError::Closed(_)) => Err(CommandError::ShuttingDown),

@@ -3,7 +3,6 @@
 //! The registry is handed in. What is a count of the moment (lanes, permits) is read when it is
 //! asked for, not kept beside the truth.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -22,6 +21,9 @@ use wow_kernel::wait::Stage;
 
 use crate::outcome::Answer;
 use crate::shared::Shared;
+
+/// Looked up for every command.
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// From half a millisecond to half a minute.
 const SECONDS: [f64; 14] = [
@@ -76,7 +78,7 @@ impl Metrics {
                 "Commands that a lane has run, by what became of them.",
                 &["aggregate_type", "outcome"],
             )?,
-            commands_of: HashMap::new(),
+            commands_of: HashMap::default(),
             command_duration: Stage::ALL
                 .map(|stage| durations.with_label_values(&[stage.as_str()])),
             refused: counters(

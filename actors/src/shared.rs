@@ -10,11 +10,14 @@ use wow_kernel::admission::Admission;
 use wow_kernel::commit::Commit;
 use wow_kernel::error::CommandError;
 use wow_kernel::execute::Kernel;
-use wow_kernel::id::{AggregateKey, AggregateType, CommandId, NodeName, PartitionNo};
-use wow_kernel::partition::partition_of;
+use wow_kernel::id::{
+    AggregateKey, AggregateType, CommandId, DEFAULT_TENANT, NodeName, PartitionNo,
+};
+use wow_kernel::partition::{partition_of, partition_of_parts};
 use wow_kernel::ports::{CheckpointStore, Clock, SnapshotStore};
 use wow_kernel::registry::Registry;
 use wow_kernel::router::RouterKind;
+use wow_kernel::submission::Submission;
 use wow_kernel::wait::{FunctionInfo, Stage};
 
 use crate::directory::LaneDirectory;
@@ -105,9 +108,33 @@ impl Shared {
         }
     }
 
-    /// Which admission actor takes the next submission: each in turn.
-    pub(crate) fn admission_place(&self, places: usize) -> usize {
-        self.next_admission.fetch_add(1, Ordering::Relaxed) % places
+    /// Which admission actor takes a submission: the one on the thread of the aggregate's lane,
+    /// where the submission says enough to know, for a hop between threads costs more than all
+    /// of admission. Admission decides what the identity is; this only guesses where it will run.
+    pub(crate) fn admission_place(&self, submission: &Submission) -> usize {
+        self.likely_partition(submission).map_or_else(
+            || self.next_admission.fetch_add(1, Ordering::Relaxed),
+            |partition| partition.0 as usize,
+        )
+    }
+
+    fn likely_partition(&self, submission: &Submission) -> Option<PartitionNo> {
+        let (aggregate, _) = self.registry.resolve(&submission.target).ok()?;
+        let facts = &submission.facts;
+        let id = match aggregate.owner_is_id() {
+            true => facts.aggregate_id.first().or(facts.owner.first()),
+            false => facts.aggregate_id.first(),
+        };
+        let (_, id) = id?;
+        let tenant = match &aggregate.static_tenant {
+            Some(tenant) => tenant.as_str(),
+            None => facts
+                .tenant
+                .first()
+                .map_or(DEFAULT_TENANT, |(_, tenant)| tenant),
+        };
+        let parts = [tenant, aggregate.aggregate_type.as_str(), id.as_str()];
+        Some(partition_of_parts(parts, self.kernel.limits.partitions))
     }
 
     /// Tells the callers of these commits that a stage is reached, or why it never will be. Those

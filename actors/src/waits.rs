@@ -8,7 +8,6 @@
 //!
 //! One on each arbiter; a command's waits are with the one that its id picks.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +20,9 @@ use wow_kernel::wait::{FunctionInfo, Stage};
 use crate::shared::Shared;
 use crate::threads::End;
 use crate::vital::Vital;
+
+/// Looked up for every signal.
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// How often waits whose caller is gone are removed, …
 const SWEEP: Duration = Duration::from_secs(1);
@@ -99,7 +101,7 @@ pub(crate) struct Waits {
 impl Waits {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         Self {
-            pending: HashMap::new(),
+            pending: HashMap::default(),
             sweep_at: SWEEP_FROM,
             open: shared.metrics.waits_open.clone(),
             _vital: Vital::of(shared, "waits"),

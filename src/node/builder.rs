@@ -18,6 +18,7 @@ use wow_kernel::registry::{Registry, RegistryBuilder, RegistryError};
 use super::backend::{Backend, StorePorts};
 use super::gateway::{NodeReadiness, OpenAccess, TokenAccess};
 use super::metrics::{StorageMetrics, register_build};
+use super::routers::{RouterError, routers};
 use super::servers::{ServerParts, Servers};
 use super::settings::{self, AccessIncomplete};
 use super::{Addresses, Node};
@@ -54,6 +55,9 @@ pub enum NodeError {
     /// How tokens are verified isn't said.
     #[error(transparent)]
     Access(#[from] AccessIncomplete),
+    /// An aggregate type can't be routed as configured.
+    #[error(transparent)]
+    Router(#[from] RouterError),
     /// Metrics can't be registered.
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
@@ -63,7 +67,11 @@ pub enum NodeError {
 }
 
 fn list(errors: &[RegistryError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    errors
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Puts a node together.
@@ -87,7 +95,9 @@ pub struct NodeBuilder {
 
 impl std::fmt::Debug for NodeBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NodeBuilder").field("types", &self.types).finish_non_exhaustive()
+        f.debug_struct("NodeBuilder")
+            .field("types", &self.types)
+            .finish_non_exhaustive()
     }
 }
 
@@ -172,7 +182,13 @@ impl NodeBuilder {
     /// # Errors
     /// [`NodeError`].
     pub async fn start(self) -> Result<Node, NodeError> {
-        let Self { config, listens, types, services, authorizer } = self;
+        let Self {
+            config,
+            listens,
+            types,
+            services,
+            authorizer,
+        } = self;
         let registry = Arc::new(types.build().map_err(NodeError::Types)?);
         let metrics = prometheus::Registry::new();
         register_build(&metrics)?;
@@ -219,8 +235,14 @@ async fn start_system(
     clock: &Arc<dyn Clock>,
     metrics: &prometheus::Registry,
 ) -> Result<(RunningSystem, Arc<Reader>), NodeError> {
-    let StorePorts { log, history, requests, snapshots, checkpoints } = store.clone();
-    let system = system_config(config);
+    let StorePorts {
+        log,
+        history,
+        requests,
+        snapshots,
+        checkpoints,
+    } = store.clone();
+    let system = system_config(config, registry)?;
     let reader = Arc::new(Reader {
         registry: Arc::clone(registry),
         loader: Loader {
@@ -251,9 +273,9 @@ async fn start_system(
     Ok((running, reader))
 }
 
-fn system_config(config: &Config) -> SystemConfig {
+fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, RouterError> {
     let runtime = &config.runtime;
-    SystemConfig {
+    Ok(SystemConfig {
         node: config.node_name(),
         mode: match config.access.mode {
             AccessModeSetting::Open => AccessMode::Open,
@@ -270,6 +292,7 @@ fn system_config(config: &Config) -> SystemConfig {
             entry_bytes_max: config.log.max_entry_bytes.as_len(),
             partitions: config.log.partitions,
         },
+        routers: routers(config, registry)?,
         recent_requests: runtime.recent_requests,
         limits: Limits {
             lane_queue: runtime.lane_queue,
@@ -284,7 +307,7 @@ fn system_config(config: &Config) -> SystemConfig {
             ..Limits::default()
         },
         placement: Placement::Arbiters(runtime.arbiter_count()),
-    }
+    })
 }
 
 async fn open_ports(
@@ -298,7 +321,11 @@ async fn open_ports(
         http: http_settings(config),
         admin: AdminSettings {
             bind: config.admin.bind,
-            token: config.admin.token.as_ref().and_then(|token| AdminToken::new(token.expose())),
+            token: config
+                .admin
+                .token
+                .as_ref()
+                .and_then(|token| AdminToken::new(token.expose())),
         },
         registry: Arc::clone(registry),
         gateway,

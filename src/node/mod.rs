@@ -1,17 +1,22 @@
 //! The node: everything put together. The only place that sees every part.
 //!
 //! ```text
-//! builder    types, services, rules → a running node
-//! backend    the ports that the configured storage gives
-//! gateway    what the HTTP edge needs of the running system
-//! servers    the thread that the public and the admin port live on
-//! metrics    what storage tells, as metrics
+//! builder     types, services, rules → a running node
+//! backend     the ports that the configured storage gives
+//! gateway     what the HTTP edge needs of the running system
+//! routers     which router each aggregate type has
+//! servers     the thread that the public and the admin port live on
+//! metrics     what storage tells, as metrics
+//! settings    what each part is told, out of the configuration
+//! maintenance what is done to storage without a node
 //! ```
 
 mod backend;
 mod builder;
 mod gateway;
+mod maintenance;
 mod metrics;
+mod routers;
 mod servers;
 pub mod settings;
 
@@ -24,6 +29,8 @@ use wow_kernel::error::CommandError;
 use wow_kernel::read::Reader;
 
 pub use builder::{NodeBuilder, NodeError};
+pub use maintenance::migrate;
+pub use routers::RouterError;
 
 use backend::Backend;
 use servers::Servers;

@@ -216,7 +216,7 @@ impl Starter<'_> {
         let limits = ReadLimits {
             kind,
             batch,
-            timeout: self.settings.read_timeout,
+            timeout: self.settings.statement_timeout,
         };
         let reads = Arc::clone(self.reads);
         let (batcher, task) = Batcher::spawn(

@@ -8,7 +8,7 @@ use wow_kernel::commit::{Commit, StoredSnapshot};
 use wow_kernel::id::{
     AggregateKey, AggregateType, PartitionNo, Position, RequestId, TenantId, Version,
 };
-use wow_kernel::ports::{Checkpoint, ColdHistory, PartitionHead, Probe};
+use wow_kernel::ports::{Checkpoint, ColdHistory, PartitionHead, Probe, StorageError};
 
 use super::batcher::Answers;
 
@@ -74,6 +74,9 @@ pub(super) trait Reads: Send + Sync + 'static {
     async fn heads(&self, partitions: Vec<Vec<PartitionNo>>) -> Answers<Vec<PartitionHead>>;
 
     async fn checkpoints(&self, questions: Vec<CheckpointQuestion>) -> Answers<Vec<Checkpoint>>;
+
+    /// What the database itself finds wrong with its files, up to a bound.
+    async fn damages(&self) -> Result<Vec<String>, StorageError>;
 
     /// Ends its connections.
     async fn close(&self);

@@ -7,15 +7,12 @@ use std::time::Duration;
 pub struct StorageSettings {
     /// Where: `sqlite://path`.
     pub url: String,
-    /// Whether a schema that is behind is migrated; none means the backend's default, which is
-    /// yes for SQLite.
-    pub migrate: Option<bool>,
+    /// Whether a schema that is behind is migrated.
+    pub migrate: bool,
     /// The service's context; another one is refused once the database belongs to one.
     pub context: String,
     /// The number of partitions; another one is refused after the first start.
     pub partitions: u32,
-    /// How many log writers run; none means the backend's default. SQLite always has one.
-    pub writers: Option<usize>,
     /// How many connections read at once.
     pub readers: u32,
     /// What a commit survives.
@@ -24,10 +21,11 @@ pub struct StorageSettings {
     pub batch: BatchLimits,
     /// What waits before each log writer at most; beyond it appends are refused as busy.
     pub queue: QueueLimits,
-    /// How long a statement waits for another process that holds a lock of the database.
-    pub busy_timeout: Duration,
-    /// How long one batched read may take before its callers are told that storage is away.
-    pub read_timeout: Duration,
+    /// How long connecting may take, and waiting for a connection that is free.
+    pub connect_timeout: Duration,
+    /// How long a statement may take: a batched read as a whole, and a write's wait for another
+    /// process that holds a lock of the database. A transaction that writes is never cut.
+    pub statement_timeout: Duration,
 }
 
 impl StorageSettings {
@@ -35,16 +33,15 @@ impl StorageSettings {
     pub fn new(url: impl Into<String>, context: impl Into<String>) -> Self {
         Self {
             url: url.into(),
-            migrate: None,
+            migrate: true,
             context: context.into(),
             partitions: 64,
-            writers: None,
             readers: 4,
             durability: Durability::Full,
             batch: BatchLimits::default(),
             queue: QueueLimits::default(),
-            busy_timeout: Duration::from_secs(5),
-            read_timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(10),
         }
     }
 }

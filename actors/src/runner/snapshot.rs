@@ -36,6 +36,9 @@ const BATCH: usize = 256;
 /// How long commits that nobody waits for gather before they are written.
 const GATHER: Duration = Duration::from_millis(25);
 
+/// How many gather at most: fewer than the feed keeps.
+const GATHER_ENTRIES: u64 = 128;
+
 /// How many bytes of states are written as JSON before others on the thread have their turn.
 const TURN_BYTES: usize = 256 * 1024;
 
@@ -148,6 +151,7 @@ impl Work {
         feed.grown_beyond(position).await;
         tokio::select! {
             () = feed.wanted_beyond(position) => {}
+            () = feed.grown_by(GATHER_ENTRIES, position) => {}
             () = self.shared.clock.sleep(GATHER) => {}
             () = self.shared.in_phase(Phase::Draining) => {}
         }

@@ -25,15 +25,13 @@ const WRITER_CACHE: &str = "-65536";
 /// The page cache of each reader in KiB.
 const READER_CACHE: &str = "-16384";
 
-/// How long a connection may take to be made, or to come free.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// A database file, and how it is opened.
 #[derive(Debug, Clone)]
 pub(super) struct SqliteFile {
     pub(super) path: PathBuf,
     pub(super) durability: Durability,
-    pub(super) busy_timeout: Duration,
+    pub(super) connect_timeout: Duration,
+    pub(super) statement_timeout: Duration,
     pub(super) observer: Arc<dyn StorageObserver>,
 }
 
@@ -75,12 +73,12 @@ impl SqliteFile {
         count: u32,
         with: impl Fn(SqliteConnectOptions) -> SqliteConnectOptions + Send + Sync + 'static,
     ) -> Result<DatabaseConnection, DbErr> {
-        let (path, busy_timeout) = (self.path.clone(), self.busy_timeout);
+        let (path, busy_timeout) = (self.path.clone(), self.statement_timeout);
         let mut options = ConnectOptions::new("sqlite:");
         options
             .max_connections(count)
             .min_connections(1)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .acquire_timeout(self.connect_timeout)
             .idle_timeout(None)
             .max_lifetime(None)
             // A ping tells nothing of a file; a failed connection is replaced.

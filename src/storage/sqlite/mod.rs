@@ -15,6 +15,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use sea_orm::{ConnectionTrait, DatabaseConnection, Value};
 use wow_kernel::id::EpochMillis;
@@ -30,6 +31,9 @@ use super::observer::{StorageObserver, Unobserved};
 use super::reads::Reads;
 use super::settings::{Durability, StorageSettings};
 use super::writer::BatchStore;
+
+/// How long a reader without a node waits for a connection, and for a lock.
+const READ_ONLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether a URL is one of SQLite's.
 pub(super) fn accepts(url: &str) -> bool {
@@ -48,12 +52,13 @@ pub(super) async fn open(
     let file = SqliteFile {
         path: path_of(&settings.url)?,
         durability: settings.durability,
-        busy_timeout: settings.busy_timeout,
+        connect_timeout: settings.connect_timeout,
+        statement_timeout: settings.statement_timeout,
         observer,
     };
     let lock = lock(file.path.clone()).await?;
     let connection = file.writer().await?;
-    if settings.migrate.unwrap_or(true) {
+    if settings.migrate {
         migrate(&connection).await?;
     } else if let SchemaState::Pending(pending) = schema_state(&connection).await? {
         return Err(OpenError::SchemaBehind(pending.len()));
@@ -85,7 +90,8 @@ pub(super) async fn open_read_only(
     let file = SqliteFile {
         path,
         durability: Durability::Full,
-        busy_timeout: std::time::Duration::from_secs(5),
+        connect_timeout: READ_ONLY_TIMEOUT,
+        statement_timeout: READ_ONLY_TIMEOUT,
         observer: Arc::new(Unobserved),
     };
     let connection = file.readers(2).await?;

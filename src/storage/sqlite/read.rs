@@ -318,6 +318,17 @@ impl Reads for SqliteReads {
             .collect())
     }
 
+    async fn damages(&self) -> Result<Vec<String>, StorageError> {
+        let mut damages = Vec::new();
+        for row in self.rows(&statements::INTEGRITY, [] as [Value; 0]).await? {
+            let text: String = Cells::new(&row).get()?;
+            if text != "ok" {
+                damages.push(text);
+            }
+        }
+        Ok(damages)
+    }
+
     async fn close(&self) {
         if let Err(error) = self.connection.close_by_ref().await {
             tracing::warn!(%error, "the readers didn't close cleanly");

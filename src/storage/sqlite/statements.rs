@@ -156,6 +156,9 @@ pub(super) static NEWEST_TIME: Text = Text::new(|| {
     )
 });
 
+/// What SQLite finds wrong with the file, or `ok`: tables, indexes, and both against each other.
+pub(super) static INTEGRITY: Text = Text::new(|| "pragma integrity_check(100)".to_owned());
+
 fn insert(table: &str, columns: &[&str], rows: usize) -> String {
     let row = format!("({})", vec!["?"; columns.len()].join(","));
     format!(

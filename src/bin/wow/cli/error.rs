@@ -20,6 +20,9 @@ pub(super) enum Failure {
     /// The node can't start.
     #[error(transparent)]
     Node(#[from] wow::node::NodeError),
+    /// Storage can't be opened.
+    #[error(transparent)]
+    Storage(#[from] wow::storage::OpenError),
     /// What was found is told already.
     #[error("")]
     Told,

@@ -43,7 +43,9 @@ fn greeting(node: &Node) -> String {
         lines.push(format!("http   http://{address}  (API: /swagger-ui/)"));
     }
     for address in &addresses.admin {
-        lines.push(format!("admin  http://{address}  (/metrics, /health/ready)"));
+        lines.push(format!(
+            "admin  http://{address}  (/metrics, /health/ready)"
+        ));
     }
     if let Some(address) = addresses.http.first() {
         lines.push(format!(

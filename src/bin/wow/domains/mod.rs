@@ -34,6 +34,8 @@ fn not_blank(text: &str, _context: &()) -> garde::Result {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
     use super::*;
 
     #[test]

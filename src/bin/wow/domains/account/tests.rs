@@ -1,5 +1,7 @@
 //! Every command of an account, what it is refused for, and that no money is lost between two.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod conservation;
 
 use wow::prelude::*;

@@ -30,6 +30,10 @@ pub(crate) struct CartItem {
 }
 
 /// What happens to a cart.
+#[expect(
+    clippy::enum_variant_names,
+    reason = "the log names its events in full"
+)]
 #[derive(Debug, Clone, Serialize, Deserialize, Event)]
 #[serde(rename_all_fields = "camelCase")]
 pub(crate) enum CartEvent {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! It shows what an account and a cart don't need: services in decide ([`services`]), rules for
-//! owners and roles, spaces, a transformer ([`merge_items`]) and a hook ([`note_overpayment`]).
+//! owners and roles, spaces, a transformer ([`merge_items`]) and a hook ([`payment::note_overpayment`]).
 
 mod commands;
 mod payment;
@@ -20,9 +20,10 @@ use std::sync::Arc;
 use wow::prelude::*;
 
 use commands::merge_items;
-use payment::note_overpayment;
 use services::{FlatPrices, FlatStock, Inventory, Pricing};
 
+#[cfg(test)]
+pub(crate) use state::{Address, OrderItem};
 pub(crate) use state::{Order, OrderEvent};
 
 /// Registers the domain's types.
