@@ -300,7 +300,7 @@ impl LaneDirectory {
         let mut shard = self.shard(partition).lock();
         let old = |entry: &LaneEntry| now.saturating_sub(entry.used) >= idle_timeout;
         let most = shard.len();
-        self.evict(&mut shard, most, old) + self.evict(&mut shard, EVICTIONS, |_| self.is_over(0))
+        self.evict(&mut shard, most, old) + self.evict(&mut shard, most, |_| self.is_over(0))
     }
 
     /// How many lanes there are.

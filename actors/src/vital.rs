@@ -1,8 +1,9 @@
-//! Notices that an actor has died without which the node is not whole.
+//! Notices that an actor has ended without which the node is not whole.
 //!
-//! Users' code runs where its panics are caught, so such a death is a fault of the system's own.
-//! What it would have run is refused from then on, and the node says that it is not ready:
-//! whoever watches it starts it anew, and nothing acknowledged is lost by that.
+//! Users' code runs where its panics are caught, so such an end is a fault of the system's own, or
+//! another node has taken its place. What it would have run is refused from then on, and the node
+//! says that it is not ready: whoever watches it starts it anew, and nothing acknowledged is lost
+//! by that.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,8 +28,11 @@ impl Vital {
 
 impl Drop for Vital {
     fn drop(&mut self) {
-        if !self.shared.is_in_phase(Phase::Ended) {
-            tracing::error!(what = self.what, "an actor died; the node is not ready");
+        if !self.shared.is_in_phase(Phase::Draining) {
+            tracing::error!(
+                what = self.what,
+                "an actor has ended; the node is not ready"
+            );
             self.shared.ready.store(false, Ordering::Release);
         }
     }

@@ -170,6 +170,7 @@ impl Caller {
                     break;
                 }
                 Either::Right(((), _)) => {
+                    let Some(left) = self.left() else { break };
                     if self.is_reached(&outcome, &committed, left).await {
                         return Ok(self.reached(result, &outcome));
                     }

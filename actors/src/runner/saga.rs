@@ -28,6 +28,7 @@ use super::snapshot::sleep_until_due;
 use crate::handle::Handle;
 use crate::shared::{Phase, Shared};
 use crate::stages;
+use crate::vital::Vital;
 
 /// How many entries are taken at a time.
 const PAGE: usize = 64;
@@ -53,6 +54,7 @@ struct Work {
     progress: Progress,
     function: Arc<FunctionInfo>,
     _guard: RunnerGuard,
+    _vital: Vital,
 }
 
 /// Why an entry isn't handled yet. Its checkpoint stays before it.
@@ -124,6 +126,7 @@ impl SagaRunner {
             progress,
             function: Arc::new(stages::saga_function(&shared.registry, saga)),
             _guard: shared.runners.enter(),
+            _vital: Vital::of(shared, "saga runner"),
         };
         Self { work: Some(work) }
     }

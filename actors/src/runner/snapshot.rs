@@ -26,6 +26,7 @@ use super::follow::{Entry, Follower};
 use super::progress::{Progress, Superseded};
 use crate::shared::{Phase, Shared};
 use crate::stages;
+use crate::vital::Vital;
 
 /// The name of the kernel's own subscription.
 pub(crate) const SNAPSHOT_SUBSCRIPTION: &str = "snapshot";
@@ -58,6 +59,7 @@ struct Work {
     progress: Progress,
     function: Arc<FunctionInfo>,
     _guard: RunnerGuard,
+    _vital: Vital,
 }
 
 /// Why a batch wasn't written.
@@ -85,6 +87,7 @@ impl SnapshotRunner {
             progress,
             function,
             _guard: guard,
+            _vital: Vital::of(shared, "snapshot runner"),
         };
         Self { work: Some(work) }
     }

@@ -1,8 +1,9 @@
 //! An aggregate that does whatever goes wrong: it waits, blocks, panics, rejects, never ends,
 //! sends to others, to itself and in circles, and holds states that can't be written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use schemars::JsonSchema;
@@ -13,7 +14,20 @@ use wow_kernel::{Aggregate, Command, Event};
 
 /// Holds command functions at gates that a test opens. A gate that nobody closed is open.
 #[derive(Debug, Clone, Default)]
-pub struct Gates(Arc<Mutex<HashMap<String, Closed>>>);
+pub struct Gates {
+    closed: Arc<Mutex<HashMap<String, Closed>>>,
+    lenient: Arc<AtomicBool>,
+    deciding: Arc<Mutex<HashSet<String>>>,
+}
+
+/// An aggregate is being decided on; never twice at once.
+struct Deciding<'a>(&'a Gates, &'a str);
+
+impl Drop for Deciding<'_> {
+    fn drop(&mut self) {
+        self.0.deciding.lock().remove(self.1);
+    }
+}
 
 #[derive(Debug, Clone)]
 struct Closed {
@@ -28,27 +42,42 @@ impl Gates {
             waiting: watch::Sender::new(0),
             open: watch::Sender::new(false),
         };
-        self.0.lock().insert(name.to_owned(), closed);
+        self.closed.lock().insert(name.to_owned(), closed);
     }
 
     /// Opens a gate for good.
     pub fn open(&self, name: &str) {
-        self.0.lock()[name].open.send_replace(true);
+        self.closed.lock()[name].open.send_replace(true);
     }
 
     /// Waits until so many command functions have come to a gate.
     pub async fn reached(&self, name: &str, count: usize) {
-        let mut waiting = self.0.lock()[name].waiting.subscribe();
+        let mut waiting = self.closed.lock()[name].waiting.subscribe();
         waiting.wait_for(|waiting| *waiting >= count).await.unwrap();
     }
 
     /// How many command functions have come to a gate.
     pub fn came(&self, name: &str) -> usize {
-        *self.0.lock()[name].waiting.borrow()
+        *self.closed.lock()[name].waiting.borrow()
+    }
+
+    /// From now on [`Reject`] is not refused any more.
+    pub fn be_lenient(&self) {
+        self.lenient.store(true, Ordering::SeqCst);
+    }
+
+    fn decide_alone<'a>(&'a self, id: &'a str) -> Result<Deciding<'a>, Rejection> {
+        match self.deciding.lock().insert(id.to_owned()) {
+            true => Ok(Deciding(self, id)),
+            false => Err(Rejection::new(
+                "nasty.two-lanes",
+                "it is decided on twice at once",
+            )),
+        }
     }
 
     async fn pass(&self, name: &str) {
-        let Some(gate) = self.0.lock().get(name).cloned() else {
+        let Some(gate) = self.closed.lock().get(name).cloned() else {
             return;
         };
         gate.waiting.send_modify(|waiting| *waiting += 1);
@@ -60,7 +89,9 @@ impl Gates {
 #[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema, Aggregate)]
 #[aggregate(
     tenant = "(0)",
-    commands(Note, Hold, Explode, Relay, Never, Reject, Look, Block, Grow, Rig),
+    commands(
+        Note, Hold, Tally, Explode, Relay, Never, Reject, Look, Block, Grow, Rig
+    ),
     after(explode_in_hook)
 )]
 pub struct Nasty {
@@ -104,7 +135,10 @@ impl Evolve for Nasty {
 
     fn evolve(&mut self, event: &NastyEvent) {
         match event {
-            NastyEvent::Noted { n } => self.notes.push(*n),
+            NastyEvent::Noted { n } => {
+                self.notes.push(*n);
+                self.notes.truncate(NOTES_KEPT);
+            }
             NastyEvent::Mined {} => panic!("evolve panics"),
             NastyEvent::Grown { bytes } => self.padding = "x".repeat(*bytes),
             NastyEvent::Rigged { how } => {
@@ -129,11 +163,17 @@ fn explode_in_hook(
     }
 }
 
+/// How many notes the state keeps: the log has them all.
+const NOTES_KEPT: usize = 64;
+
 /// The number at which the hook panics.
-pub const HOOK_PANICS: u64 = 666;
+pub const HOOK_PANICS: u64 = u64::MAX;
+
+/// The number that [`Reject`] notes once it is not refused any more.
+pub const LENIENT: u64 = u64::MAX - 1;
 
 /// The number at which the transformer panics.
-pub const TRANSFORMER_PANICS: u64 = 667;
+pub const TRANSFORMER_PANICS: u64 = u64::MAX - 2;
 
 type Decided = Result<Decision<NastyEvent>, Rejection>;
 
@@ -163,6 +203,22 @@ impl Decide<Hold> for Nasty {
         context.service::<Gates>()?.pass(&command.gate).await;
         Ok(Decision::event(NastyEvent::Noted { n: command.n })
             .with_result("notes", self.notes.len()))
+    }
+}
+
+/// Notes a number after a pause, in which nobody else may decide on the same aggregate.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Command)]
+#[command(upserts, pure)]
+pub struct Tally {
+    pub n: u64,
+}
+
+impl Decide<Tally> for Nasty {
+    async fn decide(&self, command: &Tally, context: &DecideContext) -> Decided {
+        let gates = context.service::<Gates>()?;
+        let _alone = gates.decide_alone(context.aggregate_id().as_str())?;
+        tokio::task::yield_now().await;
+        Ok(Decision::event(NastyEvent::Noted { n: command.n }))
     }
 }
 
@@ -235,7 +291,10 @@ pub struct Reject {
 }
 
 impl Decide<Reject> for Nasty {
-    async fn decide(&self, command: &Reject, _context: &DecideContext) -> Decided {
+    async fn decide(&self, command: &Reject, context: &DecideContext) -> Decided {
+        if context.service::<Gates>()?.lenient.load(Ordering::SeqCst) {
+            return Ok(Decision::event(NastyEvent::Noted { n: LENIENT }));
+        }
         Err(Rejection::new(command.code.clone(), "no"))
     }
 }
@@ -261,14 +320,13 @@ pub struct Block {
 impl Decide<Block> for Nasty {
     async fn decide(&self, command: &Block, context: &DecideContext) -> Decided {
         let gates = context.service::<Gates>()?.clone();
-        // As a client library without futures does: nothing else runs on this thread meanwhile.
-        futures_util::FutureExt::now_or_never(async {});
         let gate = command.gate.clone();
         let (opened, wait) = std::sync::mpsc::channel();
         tokio::spawn(async move {
             gates.pass(&gate).await;
             let _ = opened.send(());
         });
+        // As a client library without futures does: nothing else runs on this thread meanwhile.
         let _ = wait.recv();
         Ok(Decision::event(NastyEvent::Noted { n: 1 }))
     }
