@@ -103,13 +103,30 @@ struct Entry {
 
 const _: () = assert!(std::mem::size_of::<Entry>() <= 64);
 
+impl Entry {
+    fn held_bytes(&self) -> usize {
+        let id = match &self.request_id {
+            CompactId::Uuid(_) => 0,
+            CompactId::Text(text) => text.len(),
+        };
+        id + self.result.as_ref().map_or(0, |result| result.get().len())
+    }
+}
+
 /// The set: bounded, oldest out first.
 #[derive(Debug, Clone)]
 pub struct RecentRequests {
     capacity: usize,
     entries: VecDeque<Entry>,
+<<<<<<< HEAD
     callers: SharedValues<(Arc<str>, OwnerId)>,
     command_types: SharedValues<Arc<str>>,
+=======
+    /// What the entries hold beside themselves: results, and request ids in another form.
+    held_bytes: usize,
+    callers: Vec<(Arc<str>, OwnerId)>,
+    command_types: Vec<Arc<str>>,
+>>>>>>> refs/heads/backends
 }
 
 impl RecentRequests {
@@ -118,8 +135,14 @@ impl RecentRequests {
         Self {
             capacity: capacity.min(ENTRIES_MAX),
             entries: VecDeque::new(),
+<<<<<<< HEAD
             callers: SharedValues::new(),
             command_types: SharedValues::new(),
+=======
+            held_bytes: 0,
+            callers: Vec::new(),
+            command_types: Vec::new(),
+>>>>>>> refs/heads/backends
         }
     }
 
@@ -135,7 +158,7 @@ impl RecentRequests {
 
     /// Roughly how many bytes it takes.
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * std::mem::size_of::<Entry>()
+        self.entries.capacity() * std::mem::size_of::<Entry>() + self.held_bytes
     }
 
     /// Remembers a request. What doesn't fit the compact form is left to the log, and what it
@@ -154,18 +177,32 @@ impl RecentRequests {
             return;
         }
         if self.entries.len() == self.capacity {
+<<<<<<< HEAD
             self.forget_oldest();
         }
         let command_type = self.command_types.hold(record.command_type);
         let caller = self.callers.hold((record.principal, record.owner));
         self.entries.push_back(Entry {
+=======
+            let oldest = self.entries.pop_front();
+            self.held_bytes -= oldest.map_or(0, |oldest| oldest.held_bytes());
+        }
+        let entry = Entry {
+>>>>>>> refs/heads/backends
             request_id: CompactId::new(record.request_id.as_str()),
             command_id: record.command_id,
             version,
             command_type,
             caller,
+<<<<<<< HEAD
             result: record.result.map(Box::new),
         });
+=======
+            result: record.result.clone().map(Box::new),
+        };
+        self.held_bytes += entry.held_bytes();
+        self.entries.push_back(entry);
+>>>>>>> refs/heads/backends
     }
 
     fn forget_oldest(&mut self) {
@@ -203,9 +240,16 @@ impl RecentRequests {
 
     /// The set as a snapshot stores it.
     pub fn to_json(&self) -> String {
+        self.to_json_up_to(Version::MAX)
+    }
+
+    /// The same without the requests of later versions: what a snapshot of such a later version
+    /// stores, where `up_to` is the last that [`WRITTEN_EVERY`] divides.
+    pub fn to_json_up_to(&self, up_to: Version) -> String {
         let rows: Vec<Row> = self
             .entries
             .iter()
+            .filter(|entry| Version::from(entry.version) <= up_to)
             .map(|entry| Row::from(self.record(entry)))
             .collect();
         // Rows are texts and numbers: nothing in them that JSON can't hold.
@@ -336,6 +380,41 @@ mod tests {
         assert!(set.find(&RequestId::trusted("r1")).is_none());
         let found = set.find(&RequestId::trusted("r4")).unwrap();
         assert_eq!((found.version, &*found.principal), (4, "ann"));
+    }
+
+    #[test]
+    fn r41_a_snapshot_stores_the_set_of_the_last_version_at_which_it_is_written() {
+        let mut set = RecentRequests::new(256);
+        for version in 1..=WRITTEN_EVERY + 6 {
+            set.remember(&record(&format!("r{version}"), version));
+        }
+        let mut again = RecentRequests::new(256);
+        again.remember_json(&set.to_json_up_to(WRITTEN_EVERY));
+        for version in unwritten(WRITTEN_EVERY + 6) {
+            assert!(
+                again
+                    .find(&RequestId::trusted(format!("r{version}")))
+                    .is_none()
+            );
+            again.remember(&record(&format!("r{version}"), version));
+        }
+        assert_eq!(again.to_json(), set.to_json());
+    }
+
+    #[test]
+    fn r33_results_and_odd_request_ids_count_into_what_a_set_takes() {
+        let mut set = RecentRequests::new(2);
+        let plain = set.bytes();
+        let result = RawValue::from_string(format!("\"{}\"", "x".repeat(998))).unwrap();
+        for version in 1..=9 {
+            let record = RequestRecord {
+                result: Some(Arc::from(result.clone())),
+                ..record("1234", version)
+            };
+            set.remember(&record);
+        }
+        let entries = set.entries.capacity() * std::mem::size_of::<Entry>();
+        assert_eq!(set.bytes(), plain + entries + 2 * (1000 + 4));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! builder     types, services, rules → a running node
 //! backend     the ports that the configured storage gives
 //! gateway     what the HTTP edge needs of the running system
+//! routers     which router each aggregate type has
 //! servers     the thread that the public and the admin port live on
 //! metrics     what storage tells, as metrics
 //! read        states, for code in the node's own process
@@ -16,7 +17,11 @@ mod builder;
 mod gateway;
 mod maintenance;
 mod metrics;
+<<<<<<< HEAD
 mod read;
+=======
+mod routers;
+>>>>>>> refs/heads/backends
 mod servers;
 pub mod settings;
 
@@ -31,7 +36,11 @@ use wow_kernel::read::Reader;
 
 pub use builder::{NodeBuilder, NodeError};
 pub use maintenance::migrate;
+<<<<<<< HEAD
 pub use read::Read;
+=======
+pub use routers::RouterError;
+>>>>>>> refs/heads/backends
 
 use backend::Backend;
 use servers::Servers;
