@@ -17,11 +17,8 @@ mod builder;
 mod gateway;
 mod maintenance;
 mod metrics;
-<<<<<<< HEAD
 mod read;
-=======
 mod routers;
->>>>>>> refs/heads/backends
 mod servers;
 pub mod settings;
 
@@ -36,11 +33,8 @@ use wow_kernel::read::Reader;
 
 pub use builder::{NodeBuilder, NodeError};
 pub use maintenance::migrate;
-<<<<<<< HEAD
 pub use read::Read;
-=======
 pub use routers::RouterError;
->>>>>>> refs/heads/backends
 
 use backend::Backend;
 use servers::Servers;
