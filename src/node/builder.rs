@@ -57,6 +57,14 @@ pub enum NodeError {
     /// Metrics can't be registered.
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
+    /// The configuration asks for what this version doesn't have.
+    #[error("{key} is set, and this version has no {what} yet; leave it out")]
+    NotYet {
+        /// The key.
+        key: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
     /// No thread could be made.
     #[error("threads can't be started: {0}")]
     Threads(#[source] io::Error),
@@ -185,6 +193,7 @@ impl NodeBuilder {
             services,
             authorizer,
         } = self;
+        check_supported(&config)?;
         let registry = Arc::new(types.build().map_err(NodeError::Types)?);
         let metrics = prometheus::Registry::new();
         register_build(&metrics)?;
@@ -218,6 +227,21 @@ impl NodeBuilder {
         }
         Ok(node)
     }
+}
+
+/// Refuses what the configuration knows and this version can't do: silence would promise it.
+fn check_supported(config: &Config) -> Result<(), NodeError> {
+    let not_yet = |key, what| Err(NodeError::NotYet { key, what });
+    if config.cluster.enabled {
+        return not_yet("cluster.enabled", "cluster channel");
+    }
+    if config.kafka.brokers.is_some() {
+        return not_yet("kafka.brokers", "command topics");
+    }
+    if config.telemetry.otlp_endpoint.is_some() {
+        return not_yet("telemetry.otlp-endpoint", "trace export");
+    }
+    Ok(())
 }
 
 #[allow(clippy::too_many_arguments, reason = "the parts of a node, each once")]

@@ -6,6 +6,7 @@
 //! gateway     what the HTTP edge needs of the running system
 //! servers     the thread that the public and the admin port live on
 //! metrics     what storage tells, as metrics
+//! read        states, for code in the node's own process
 //! settings    what each part is told, out of the configuration
 //! maintenance what is done to storage without a node
 //! signal      what tells a process to stop
@@ -16,6 +17,7 @@ mod builder;
 mod gateway;
 mod maintenance;
 mod metrics;
+mod read;
 mod servers;
 pub mod settings;
 mod signal;
@@ -26,11 +28,13 @@ use std::sync::Arc;
 use actix::Recipient;
 use wow_actors::{Handle, RunningSystem, StopReport, Submit};
 use wow_kernel::error::CommandError;
+use wow_kernel::model::Aggregate;
 use wow_kernel::read::Reader;
 
 pub use builder::{NodeBuilder, NodeError};
 pub use maintenance::migrate;
 pub use signal::StopSignal;
+pub use read::Read;
 
 use backend::Backend;
 use servers::Servers;
@@ -71,7 +75,15 @@ impl Node {
         self.system.handle().admission()
     }
 
-    /// Reads states, snapshots and commits.
+    /// Reads the newest state of an aggregate: `node.read::<Account>("a-1").await?`.
+    ///
+    /// It answers as any read does: what doesn't exist, is deleted, or is not the caller's to
+    /// see, is [`CommandError::NotFound`].
+    pub fn read<A: Aggregate>(&self, aggregate_id: impl Into<String>) -> Read<A> {
+        Read::new(self.reader(), aggregate_id.into())
+    }
+
+    /// Reads states at any version or time, snapshots and commits.
     #[must_use]
     pub fn reader(&self) -> Arc<Reader> {
         Arc::clone(&self.reader)

@@ -15,7 +15,9 @@ pub(super) struct MigrateArguments {}
 
 pub(super) fn run(_arguments: &MigrateArguments, global: Global) -> Result<(), Failure> {
     let config = global.load()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(wow::node::migrate(&config))?;
     let url = config.storage.url.redacted();
     Ok(match config.storage.url.backend() {
