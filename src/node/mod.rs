@@ -33,8 +33,8 @@ use wow_kernel::read::Reader;
 
 pub use builder::{NodeBuilder, NodeError};
 pub use maintenance::migrate;
-pub use signal::StopSignal;
 pub use read::Read;
+pub use signal::StopSignal;
 
 use backend::Backend;
 use servers::Servers;
