@@ -46,14 +46,7 @@ async fn nothing_acknowledged_is_lost_and_nothing_is_doubled() {
     );
     verify(&folder).await;
     // A run in which nothing happened has shown nothing.
-    assert!(
-        lives
-            .iter()
-            .filter(|acknowledged| **acknowledged > 0)
-            .count()
-            * 2
-            > lives.len()
-    );
+    assert!(lives.iter().any(|acknowledged| *acknowledged > 0));
 }
 
 /// Kills a node under load, so many times. What clients have seen, and how many commits each
@@ -69,7 +62,7 @@ async fn load_and_kill(folder: &Folder, kills: u64, seed: u64) -> (History, Vec<
     }
     let (begun, mut lives, mut before) = (Instant::now(), Vec::new(), 0);
     for life in 1..=kills {
-        live_and_die(folder, &publish, &mut random).await;
+        live_and_die(folder, &publish, &load, &mut random).await;
         let now = load.acknowledged.load(Ordering::Relaxed);
         lives.push(now - before);
         before = now;
@@ -103,6 +96,7 @@ async fn load_and_kill(folder: &Folder, kills: u64, seed: u64) -> (History, Vec<
 async fn live_and_die(
     folder: &Folder,
     publish: &watch::Sender<clients::Node>,
+    load: &Load,
     random: &mut StdRng,
 ) {
     let mut starting = Starting::spawn(folder, &[]);
@@ -124,7 +118,13 @@ async fn live_and_die(
         known.life += 1;
         known.client = Some(node.client());
     });
-    sleep(Duration::from_millis(random.random_range(50..1500))).await;
+    // Under load, however slow the machine: the moment is by chance from the first answer on.
+    let before = load.acknowledged.load(Ordering::Relaxed);
+    until("a command is acknowledged", async || {
+        (load.acknowledged.load(Ordering::Relaxed) > before).then_some(())
+    })
+    .await;
+    sleep(Duration::from_millis(random.random_range(0..1000))).await;
     node.kill().await;
     publish.send_modify(|known| known.client = None);
 }
