@@ -18,6 +18,7 @@ use wow_kernel::registry::{Registry, RegistryBuilder, RegistryError};
 use super::backend::{Backend, StorePorts};
 use super::gateway::{NodeReadiness, OpenAccess, TokenAccess};
 use super::metrics::{StorageMetrics, register_build};
+use super::routers::{RouterError, routers};
 use super::servers::{ServerParts, Servers};
 use super::settings::{self, AccessIncomplete};
 use super::{Addresses, Node};
@@ -54,9 +55,20 @@ pub enum NodeError {
     /// How tokens are verified isn't said.
     #[error(transparent)]
     Access(#[from] AccessIncomplete),
+    /// An aggregate type can't be routed as configured.
+    #[error(transparent)]
+    Router(#[from] RouterError),
     /// Metrics can't be registered.
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
+    /// The configuration asks for what this version doesn't have.
+    #[error("{key} is set, and this version has no {what} yet; leave it out")]
+    NotYet {
+        /// The key.
+        key: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
     /// No thread could be made.
     #[error("threads can't be started: {0}")]
     Threads(#[source] io::Error),
@@ -185,6 +197,7 @@ impl NodeBuilder {
             services,
             authorizer,
         } = self;
+        check_supported(&config)?;
         let registry = Arc::new(types.build().map_err(NodeError::Types)?);
         let metrics = prometheus::Registry::new();
         register_build(&metrics)?;
@@ -220,6 +233,21 @@ impl NodeBuilder {
     }
 }
 
+/// Refuses what the configuration knows and this version can't do: silence would promise it.
+fn check_supported(config: &Config) -> Result<(), NodeError> {
+    let not_yet = |key, what| Err(NodeError::NotYet { key, what });
+    if config.cluster.enabled {
+        return not_yet("cluster.enabled", "cluster channel");
+    }
+    if config.kafka.brokers.is_some() {
+        return not_yet("kafka.brokers", "command topics");
+    }
+    if config.telemetry.otlp_endpoint.is_some() {
+        return not_yet("telemetry.otlp-endpoint", "trace export");
+    }
+    Ok(())
+}
+
 #[allow(clippy::too_many_arguments, reason = "the parts of a node, each once")]
 async fn start_system(
     config: &Config,
@@ -238,7 +266,7 @@ async fn start_system(
         snapshots,
         checkpoints,
     } = store.clone();
-    let system = system_config(config);
+    let system = system_config(config, registry)?;
     let reader = Arc::new(Reader {
         registry: Arc::clone(registry),
         loader: Loader {
@@ -269,9 +297,9 @@ async fn start_system(
     Ok((running, reader))
 }
 
-fn system_config(config: &Config) -> SystemConfig {
+fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, RouterError> {
     let runtime = &config.runtime;
-    SystemConfig {
+    Ok(SystemConfig {
         node: config.node_name(),
         mode: match config.access.mode {
             AccessModeSetting::Open => AccessMode::Open,
@@ -288,6 +316,7 @@ fn system_config(config: &Config) -> SystemConfig {
             entry_bytes_max: config.log.max_entry_bytes.as_len(),
             partitions: config.log.partitions,
         },
+        routers: routers(config, registry)?,
         recent_requests: runtime.recent_requests,
         limits: Limits {
             lane_queue: runtime.lane_queue,
@@ -302,7 +331,7 @@ fn system_config(config: &Config) -> SystemConfig {
             ..Limits::default()
         },
         placement: Placement::Arbiters(runtime.arbiter_count()),
-    }
+    })
 }
 
 async fn open_ports(

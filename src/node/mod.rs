@@ -4,8 +4,10 @@
 //! builder     types, services, rules → a running node
 //! backend     the ports that the configured storage gives
 //! gateway     what the HTTP edge needs of the running system
+//! routers     which router each aggregate type has
 //! servers     the thread that the public and the admin port live on
 //! metrics     what storage tells, as metrics
+//! read        states, for code in the node's own process
 //! settings    what each part is told, out of the configuration
 //! maintenance what is done to storage without a node
 //! ```
@@ -15,6 +17,11 @@ mod builder;
 mod gateway;
 mod maintenance;
 mod metrics;
+<<<<<<< HEAD
+mod read;
+=======
+mod routers;
+>>>>>>> refs/heads/backends
 mod servers;
 pub mod settings;
 
@@ -24,10 +31,16 @@ use std::sync::Arc;
 use actix::Recipient;
 use wow_actors::{Handle, RunningSystem, StopReport, Submit};
 use wow_kernel::error::CommandError;
+use wow_kernel::model::Aggregate;
 use wow_kernel::read::Reader;
 
 pub use builder::{NodeBuilder, NodeError};
 pub use maintenance::migrate;
+<<<<<<< HEAD
+pub use read::Read;
+=======
+pub use routers::RouterError;
+>>>>>>> refs/heads/backends
 
 use backend::Backend;
 use servers::Servers;
@@ -68,7 +81,15 @@ impl Node {
         self.system.handle().admission()
     }
 
-    /// Reads states, snapshots and commits.
+    /// Reads the newest state of an aggregate: `node.read::<Account>("a-1").await?`.
+    ///
+    /// It answers as any read does: what doesn't exist, is deleted, or is not the caller's to
+    /// see, is [`CommandError::NotFound`].
+    pub fn read<A: Aggregate>(&self, aggregate_id: impl Into<String>) -> Read<A> {
+        Read::new(self.reader(), aggregate_id.into())
+    }
+
+    /// Reads states at any version or time, snapshots and commits.
     #[must_use]
     pub fn reader(&self) -> Arc<Reader> {
         Arc::clone(&self.reader)

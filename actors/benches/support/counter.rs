@@ -80,6 +80,7 @@ pub async fn system<A: Aggregate>(placement: Placement) -> RunningSystem {
             wait_timeout_max: std::time::Duration::from_secs(300),
         },
         kernel: KernelLimits::default(),
+        routers: std::collections::HashMap::new(),
         recent_requests: 256,
         limits: Limits::default(),
         placement,

@@ -5,6 +5,8 @@
 //! make sure that nothing goes wrong where another node runs them too.
 
 mod append;
+mod attempt;
+mod duplicate;
 mod guards;
 mod load;
 mod turn;
@@ -16,19 +18,18 @@ use std::time::Duration;
 pub use guards::{check_existence, check_scope};
 pub use load::{LoadError, Loaded, Loader};
 
+use attempt::Run;
+
 use crate::access::AccessMode;
 use crate::command::BuiltCommand;
-use crate::commit::{Commit, StateView};
+use crate::commit::StateView;
 use crate::error::CommandError;
 use crate::id::{AggregateKey, Version};
-use crate::model::{DecideContext, Purity, Services};
+use crate::model::Services;
 use crate::ports::{
     Clock, CommandSender, CommitLog, History, Isolation, KernelObserver, Random, RequestLookup,
-    StorageError,
 };
 use crate::recent::RequestRecord;
-use crate::registry::{DecideFault, Decided};
-use turn::Turn;
 
 /// The bounds of the command loop.
 #[derive(Debug, Clone)]
@@ -133,6 +134,12 @@ enum Try {
     Again,
 }
 
+impl From<Executed> for Try {
+    fn from(answer: Executed) -> Self {
+        Self::Answer(answer)
+    }
+}
+
 impl From<CommandError> for Try {
     fn from(error: CommandError) -> Self {
         Self::Answer(Executed::Failed(error))
@@ -158,7 +165,8 @@ impl Kernel {
                     self.observer.append_conflict();
                     conflicts += 1;
                     if conflicts > self.limits.conflict_retries {
-                        return run.give_up().await;
+                        // A last look at the request before giving up (R43).
+                        return run.confirm_request(false, CommandError::Conflict).await;
                     }
                     self.clock.sleep(self.backoff(conflicts)).await;
                 }
@@ -173,14 +181,6 @@ impl Kernel {
     }
 }
 
-struct Run<'a> {
-    kernel: &'a Kernel,
-    lane: &'a mut LaneState,
-    command: &'a Arc<BuiltCommand>,
-    /// Whether an append was tried, so that the request may have committed after all (R54).
-    append_tried: bool,
-}
-
 /// How much an attempt knows of what storage holds.
 #[derive(Clone, Copy)]
 struct Knowledge {
@@ -189,6 +189,8 @@ struct Knowledge {
     /// The request is known not to have committed (R42).
     request_new: bool,
 }
+<<<<<<< HEAD
+=======
 
 impl Run<'_> {
     async fn attempt(&mut self) -> Try {
@@ -238,10 +240,8 @@ impl Run<'_> {
         if command.aggregate_id_made && !self.append_tried {
             // An id that admission has just made can't have a history (R12).
             let capacity = kernel.loader.recent_requests;
-            return Ok((
-                Loaded::initial(&command.aggregate, command.key(), capacity),
-                true,
-            ));
+            let initial = Loaded::before_first(&command.aggregate, command.key(), capacity)?;
+            return Ok((initial, true));
         }
         Ok((
             kernel
@@ -477,3 +477,4 @@ impl Run<'_> {
         }
     }
 }
+>>>>>>> refs/heads/backends
