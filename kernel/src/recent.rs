@@ -118,15 +118,10 @@ impl Entry {
 pub struct RecentRequests {
     capacity: usize,
     entries: VecDeque<Entry>,
-<<<<<<< HEAD
-    callers: SharedValues<(Arc<str>, OwnerId)>,
-    command_types: SharedValues<Arc<str>>,
-=======
     /// What the entries hold beside themselves: results, and request ids in another form.
     held_bytes: usize,
-    callers: Vec<(Arc<str>, OwnerId)>,
-    command_types: Vec<Arc<str>>,
->>>>>>> refs/heads/backends
+    callers: SharedValues<(Arc<str>, OwnerId)>,
+    command_types: SharedValues<Arc<str>>,
 }
 
 impl RecentRequests {
@@ -135,14 +130,9 @@ impl RecentRequests {
         Self {
             capacity: capacity.min(ENTRIES_MAX),
             entries: VecDeque::new(),
-<<<<<<< HEAD
+            held_bytes: 0,
             callers: SharedValues::new(),
             command_types: SharedValues::new(),
-=======
-            held_bytes: 0,
-            callers: Vec::new(),
-            command_types: Vec::new(),
->>>>>>> refs/heads/backends
         }
     }
 
@@ -177,36 +167,25 @@ impl RecentRequests {
             return;
         }
         if self.entries.len() == self.capacity {
-<<<<<<< HEAD
             self.forget_oldest();
         }
         let command_type = self.command_types.hold(record.command_type);
         let caller = self.callers.hold((record.principal, record.owner));
-        self.entries.push_back(Entry {
-=======
-            let oldest = self.entries.pop_front();
-            self.held_bytes -= oldest.map_or(0, |oldest| oldest.held_bytes());
-        }
         let entry = Entry {
->>>>>>> refs/heads/backends
             request_id: CompactId::new(record.request_id.as_str()),
             command_id: record.command_id,
             version,
             command_type,
             caller,
-<<<<<<< HEAD
             result: record.result.map(Box::new),
-        });
-=======
-            result: record.result.clone().map(Box::new),
         };
         self.held_bytes += entry.held_bytes();
         self.entries.push_back(entry);
->>>>>>> refs/heads/backends
     }
 
     fn forget_oldest(&mut self) {
         if let Some(oldest) = self.entries.pop_front() {
+            self.held_bytes -= oldest.held_bytes();
             self.command_types.release(oldest.command_type);
             self.callers.release(oldest.caller);
         }
@@ -386,7 +365,7 @@ mod tests {
     fn r41_a_snapshot_stores_the_set_of_the_last_version_at_which_it_is_written() {
         let mut set = RecentRequests::new(256);
         for version in 1..=WRITTEN_EVERY + 6 {
-            set.remember(&record(&format!("r{version}"), version));
+            set.remember(record(&format!("r{version}"), version));
         }
         let mut again = RecentRequests::new(256);
         again.remember_json(&set.to_json_up_to(WRITTEN_EVERY));
@@ -396,7 +375,7 @@ mod tests {
                     .find(&RequestId::trusted(format!("r{version}")))
                     .is_none()
             );
-            again.remember(&record(&format!("r{version}"), version));
+            again.remember(record(&format!("r{version}"), version));
         }
         assert_eq!(again.to_json(), set.to_json());
     }
@@ -411,7 +390,7 @@ mod tests {
                 result: Some(Arc::from(result.clone())),
                 ..record("1234", version)
             };
-            set.remember(&record);
+            set.remember(record);
         }
         let entries = set.entries.capacity() * std::mem::size_of::<Entry>();
         assert_eq!(set.bytes(), plain + entries + 2 * (1000 + 4));

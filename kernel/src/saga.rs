@@ -1,7 +1,7 @@
 //! What becomes of a saga's command on its way into admission (R83).
 
 use crate::access::Principal;
-use crate::commit::{Commit, TRACE_HEADERS};
+use crate::commit::Commit;
 use crate::error::CommandError;
 use crate::id::{RequestId, SpaceId};
 use crate::model::SagaCommand;
@@ -71,26 +71,10 @@ pub fn submission(
     let mut submission = Submission::erased(command.payload_type, command.payload)
         .principal(Principal::service(saga.name))
         .wait(Stage::Processed)
-<<<<<<< HEAD
         .header(DEPTH_HEADER, depth.to_string())
         .traced_by(&commit.headers);
     let mut cause = commit.identity();
     if let Some(tenant) = command.tenant {
-=======
-        .header(DEPTH_HEADER, depth.to_string());
-    for name in TRACE_HEADERS {
-        if let Some(value) = commit.headers.get(name) {
-            submission = submission.header(name, value);
-        }
-    }
-    let tenant = match (command.tenant, aggregate.spec.static_tenant) {
-        (Some(tenant), _) => Some(tenant),
-        (None, Some(_)) => None,
-        (None, None) => Some(commit.key.tenant.to_string()),
-    };
-    let space = command.space.unwrap_or_else(|| commit.space.to_string());
-    if let Some(tenant) = tenant {
->>>>>>> refs/heads/backends
         submission = submission.tenant(tenant);
     }
     match command.space {

@@ -8,13 +8,8 @@ use bytes::Bytes;
 
 use crate::access::Principal;
 use crate::command::{BuiltCommand, CallChain, Payload};
-<<<<<<< HEAD
-use crate::commit::Headers;
-use crate::id::{Identity, RequestId, Version};
-=======
 use crate::commit::{Headers, TRACE_HEADERS};
-use crate::id::{RequestId, Version};
->>>>>>> refs/heads/backends
+use crate::id::{Identity, RequestId, Version};
 use crate::model::{Command, VariableSource};
 use crate::saga::DEPTH_HEADER;
 use crate::wait::{Stage, WaitPlan};
@@ -281,24 +276,14 @@ impl Submission {
         self
     }
 
-<<<<<<< HEAD
-    /// Sends as part of deciding another command: its caller, its chain, the reserve of permits,
-    /// and its identity where this names none of its own.
-=======
     /// Sends as part of deciding another command: its caller, its chain, its trace, the reserve
-    /// of permits.
->>>>>>> refs/heads/backends
+    /// of permits, and its identity where this names none of its own.
     #[must_use]
     pub fn follows(mut self, cause: &BuiltCommand) -> Self {
         let mut chain: Vec<_> = cause.chain.to_vec();
         chain.push(cause.key().clone());
         self.chain = chain.into();
         self.principal = cause.principal.clone();
-        for name in TRACE_HEADERS {
-            if let Some(value) = cause.headers.get(name) {
-                self.headers.insert(name.to_owned(), value.clone());
-            }
-        }
         self.permits = PermitClass::Internal;
         self.wait.stage = Stage::Processed;
         self.facts.cause = Some(cause.identity.clone());
@@ -313,7 +298,7 @@ impl Submission {
     pub(crate) fn traced_by(self, headers: &Headers) -> Self {
         match self.headers.contains_key("traceparent") {
             true => self,
-            false => self.keeping(headers, &["traceparent", "tracestate"]),
+            false => self.keeping(headers, &TRACE_HEADERS),
         }
     }
 

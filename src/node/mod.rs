@@ -10,6 +10,7 @@
 //! read        states, for code in the node's own process
 //! settings    what each part is told, out of the configuration
 //! maintenance what is done to storage without a node
+//! signal      what tells a process to stop
 //! ```
 
 mod backend;
@@ -17,13 +18,11 @@ mod builder;
 mod gateway;
 mod maintenance;
 mod metrics;
-<<<<<<< HEAD
 mod read;
-=======
 mod routers;
->>>>>>> refs/heads/backends
 mod servers;
 pub mod settings;
+mod signal;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,11 +35,9 @@ use wow_kernel::read::Reader;
 
 pub use builder::{NodeBuilder, NodeError};
 pub use maintenance::migrate;
-<<<<<<< HEAD
 pub use read::Read;
-=======
 pub use routers::RouterError;
->>>>>>> refs/heads/backends
+pub use signal::StopSignal;
 
 use backend::Backend;
 use servers::Servers;
@@ -109,12 +106,20 @@ impl Node {
 
     /// Runs until SIGTERM or SIGINT, then stops (R34).
     ///
+    /// A signal that comes before this is called ends the process where it stands. To be told of
+    /// those too, listen first: [`StopSignal::listen`], start, [`Node::run_until`].
+    ///
     /// # Errors
     /// When the process can't listen for signals.
     pub async fn run_until_stopped(self) -> std::io::Result<StopReport> {
-        let signal = stop_signal().await?;
+        Ok(self.run_until(StopSignal::listen()?).await)
+    }
+
+    /// Runs until the signal, or not at all where it has come already, then stops (R34).
+    pub async fn run_until(self, signal: StopSignal) -> StopReport {
+        let signal = signal.received().await;
         tracing::info!(signal, "stopping");
-        Ok(self.stop().await)
+        self.stop().await
     }
 
     /// Stops in order (R34): readiness turns false, commands are taken for `runtime.drain-delay`
@@ -130,22 +135,4 @@ impl Node {
         tracing::info!(unfinished = report.unfinished, "stopped");
         report
     }
-}
-
-#[cfg(unix)]
-async fn stop_signal() -> std::io::Result<&'static str> {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    })
-}
-
-#[cfg(not(unix))]
-async fn stop_signal() -> std::io::Result<&'static str> {
-    tokio::signal::ctrl_c().await?;
-    Ok("interrupt")
 }

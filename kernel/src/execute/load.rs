@@ -45,13 +45,8 @@ pub enum LoadError {
         /// What is wrong with the event.
         fault: EventFault,
     },
-<<<<<<< HEAD
     /// The user's `evolve`, or the making of the initial state (version 0), panicked (R32).
     #[error("{key} version {version}: evolve panicked")]
-=======
-    /// The user's `evolve` or `initial` panicked (R32).
-    #[error("{key} version {version}: the user's code panicked")]
->>>>>>> refs/heads/backends
     Panicked {
         /// Which aggregate.
         key: String,
@@ -112,26 +107,8 @@ impl Loaded {
         })
     }
 
-<<<<<<< HEAD
     /// What a snapshot holds; none where it was written by another revision, can't be read, or
     /// was made from a commit that the log doesn't have: the log is the truth (R50).
-=======
-    /// The same, where the user's `initial` may panic (R32).
-    pub(super) fn before_first(
-        definition: &AggregateDefinition,
-        key: &AggregateKey,
-        recent_capacity: usize,
-    ) -> Result<Self, LoadError> {
-        let initial = AssertUnwindSafe(|| Self::initial(definition, key, recent_capacity));
-        catch_unwind(initial).map_err(|_panic| LoadError::Panicked {
-            key: key.to_string(),
-            version: 0,
-        })
-    }
-
-    /// What a snapshot holds; none where it was written by another revision, or can't be read:
-    /// the log is the truth (R50).
->>>>>>> refs/heads/backends
     fn from_snapshot(
         definition: &AggregateDefinition,
         snapshot: StoredSnapshot,
@@ -148,7 +125,6 @@ impl Loaded {
             );
             return None;
         }
-<<<<<<< HEAD
         if !is_made_from(&snapshot, requests.last()) {
             tracing::error!(key = %snapshot.key, version = snapshot.version, "snapshot without its commit ignored");
             return None;
@@ -157,14 +133,6 @@ impl Loaded {
             Ok(state) => state,
             Err(reason) => {
                 tracing::warn!(key = %snapshot.key, version = snapshot.version, reason, "unreadable snapshot ignored");
-=======
-        let decode = AssertUnwindSafe(|| definition.decode_state(&snapshot.state));
-        let state = match catch_unwind(decode) {
-            Ok(Ok(state)) => state,
-            failed => {
-                let error = failed.map(Result::err);
-                tracing::warn!(key = %snapshot.key, version = snapshot.version, ?error, "unreadable snapshot ignored");
->>>>>>> refs/heads/backends
                 return None;
             }
         };
@@ -328,11 +296,7 @@ impl Loader {
                     tail = Vec::new();
                     has_more = true;
                 }
-<<<<<<< HEAD
                 Loaded::initial(definition, key, self.recent_requests)?
-=======
-                Loaded::before_first(definition, key, self.recent_requests)?
->>>>>>> refs/heads/backends
             }
         };
         loop {

@@ -343,10 +343,11 @@ async fn r3_an_id_that_is_none_is_refused_wherever_it_comes_from() {
             header("an empty tenant", "Command-Tenant-Id", b"", "tenant"),
             header("an empty owner", "Command-Owner-Id", b"", "owner"),
             header("an empty space", "Command-Space-Id", b"", "space"),
-            header(
+            case(
                 "an overlong tenant",
-                "Command-Tenant-Id",
-                &[b'x'; 129],
+                client
+                    .post("/owner/ann/sales-order", &json!({}))
+                    .bytes_header("Command-Tenant-Id", &[b'x'; 129]),
                 "tenant",
             ),
         ]
@@ -423,6 +424,14 @@ async fn what_disagrees_or_is_reserved_or_unknown_is_refused() {
                 lock()
                     .header("Command-Wait-Stage", "SAGA_HANDLED")
                     .header("Command-Wait-Processor", "NoSuchSaga"),
+                400,
+                "wow.wait.stage-unavailable",
+            ),
+            case(
+                "a chain",
+                lock()
+                    .header("Command-Wait-Stage", "SAGA_HANDLED")
+                    .header("Command-Wait-Tail-Stage", "PROCESSED"),
                 400,
                 "wow.wait.stage-unavailable",
             ),
@@ -519,7 +528,7 @@ async fn what_is_no_http_leaves_nothing_and_the_node_goes_on() {
         (
             "a body that ends early",
             format!("{head}Content-Length: 100\r\n\r\n{body}"),
-            (0, ""),
+            (400, "wow.http.body-broken"),
         ),
     ] {
         let mut socket = Socket::connect(node.address()).await;
