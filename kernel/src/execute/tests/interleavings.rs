@@ -190,6 +190,26 @@ impl Run {
         node.store.save(vec![snapshot]).await.unwrap();
     }
 
+    /// How often this run met what it is for: conflicts, unknown outcomes, retries answered.
+    fn met(&self) -> [usize; 3] {
+        let of = |counter: fn(&Observed) -> &AtomicUsize| -> usize {
+            let counts = self.nodes.iter().map(|node| counter(&node.observed));
+            counts.map(|count| count.load(Ordering::Relaxed)).sum()
+        };
+        let answers = self.answers.lock();
+        let committed: Vec<_> = answers
+            .iter()
+            .filter(|answer| matches!(answer.told, Told::Committed(..)))
+            .map(|answer| &answer.request_id)
+            .collect();
+        let requests: std::collections::HashSet<_> = committed.iter().collect();
+        [
+            of(|observed| &observed.conflicts),
+            of(|observed| &observed.unknowns),
+            committed.len() - requests.len(),
+        ]
+    }
+
     fn key(number: usize) -> AggregateKey {
         AggregateKey {
             id: AggregateId::trusted(format!("j-{number}")),
@@ -339,16 +359,28 @@ fn interleave<'a>(
 
 #[test]
 fn r44_whatever_the_nodes_do_a_request_commits_once_and_is_told_so() {
+    let mut met = [0; 3];
     for seed in 0..SEEDS {
         let held = std::panic::catch_unwind(|| {
             let run = Run::new(seed);
             let clients = (0..CLIENTS).map(|number| Box::pin(run.client(number)) as Pin<Box<_>>);
             interleave(&run.clock, |sides| run.roll(sides), clients);
             run.check();
+            run.met()
         });
-        if let Err(panic) = held {
-            eprintln!("the run with seed {seed} failed");
-            std::panic::resume_unwind(panic);
+        match held {
+            Ok(more) => met
+                .iter_mut()
+                .zip(more)
+                .for_each(|(met, more)| *met += more),
+            Err(panic) => {
+                eprintln!("the run with seed {seed} failed");
+                std::panic::resume_unwind(panic);
+            }
         }
     }
+    assert!(
+        met.iter().all(|met| *met > SEEDS as usize),
+        "the runs met too little: {met:?}"
+    );
 }
