@@ -14,7 +14,7 @@ use tokio::sync::Mutex as Lane;
 use super::*;
 use crate::faults::Rates;
 use crate::id::{AggregateId, CommandId, RequestId};
-use crate::ports::Random;
+use crate::ports::{Probe, Random};
 
 /// How many runs there are.
 const SEEDS: u64 = 250;
@@ -46,14 +46,18 @@ struct Run {
 struct Answer {
     request_id: RequestId,
     command_id: CommandId,
+    /// What the log held when the lane began with it.
+    before: Probe,
     told: Told,
 }
 
 enum Told {
     /// That its request is committed: to which jar, as which version, with which result.
     Committed(AggregateKey, Version, Option<String>),
-    /// That it changes nothing, or that it may not.
-    Refused,
+    /// That nothing changes, for good; on a state of at least this version.
+    Refused(Version),
+    /// That nothing was committed, and to try again.
+    Failed,
     /// Nothing certain.
     Unknown,
 }
@@ -157,6 +161,8 @@ impl Run {
             // As after a hand-over, or for want of memory.
             lane.cached = None;
         }
+        let (key, request_id) = (command.key(), Some(&command.request_id));
+        let before = node.store.probe(key, request_id).await.unwrap();
         let executed = node.kernel.execute(&mut lane, &command).await;
         if self.roll(4) == 0 {
             self.save_snapshot(node, &lane, command.key()).await;
@@ -166,6 +172,7 @@ impl Run {
         self.answers.lock().push(Answer {
             request_id: command.request_id.clone(),
             command_id: command.command_id,
+            before,
             told: told(executed, &command),
         });
         is_final
@@ -253,10 +260,25 @@ impl Run {
                     let held = commit.result.as_ref().map(|result| result.get().to_owned());
                     assert_eq!(&held, result, "the result of {request_id}");
                 }
-                Told::Refused => assert!(
-                    !by_command.contains_key(command_id),
-                    "{request_id} was refused, and its command committed"
-                ),
+                // A refusal is reached on a state that was the newest while the command ran, and
+                // never given to the retry of what has committed.
+                Told::Refused(version) => {
+                    assert!(
+                        !by_command.contains_key(command_id),
+                        "{request_id} committed"
+                    );
+                    assert!(
+                        answer.before.request.is_none(),
+                        "{request_id} had committed"
+                    );
+                    assert!(*version >= answer.before.newest_version, "an old state");
+                }
+                Told::Failed => {
+                    assert!(
+                        !by_command.contains_key(command_id),
+                        "{request_id} committed"
+                    );
+                }
                 Told::Unknown => {}
             }
         }
@@ -312,7 +334,10 @@ fn told(executed: Executed, command: &BuiltCommand) -> Told {
         }
         Executed::Failed(CommandError::OutcomeUnknown) => Told::Unknown,
         Executed::Failed(CommandError::Internal) => panic!("{command:?} met a fault of the node's"),
-        Executed::Failed(_) | Executed::Unchanged { .. } => Told::Refused,
+        Executed::Unchanged { version, .. } => Told::Refused(version),
+        Executed::Failed(CommandError::VersionMismatch { current, .. }) => Told::Refused(current),
+        Executed::Failed(error) if error.is_retryable() => Told::Failed,
+        Executed::Failed(_) => Told::Refused(Version::MAX),
     }
 }
 

@@ -164,6 +164,17 @@ fn r54_after_a_first_try_an_id_made_by_admission_is_looked_up() {
     assert_eq!((finds, version(committed)), (1, 4));
 }
 
+#[test]
+fn r54_after_a_first_try_an_aggregate_id_made_by_admission_may_have_a_history() {
+    let mut node = Node::new(AccessMode::Open);
+    let mut other = node.beside(2);
+    let name = "jam".to_owned();
+    let command = node.build(Submission::typed(Open { name }));
+    let put = Submission::typed(Put { amount: 1 }).aggregate_id(command.key().id.as_str());
+    assert_eq!(version(other.run(put)), 1);
+    assert_eq!(code(node.execute(&command)), "wow.aggregate.exists");
+}
+
 /// A log whose first append arrives only when the second one is made.
 struct Late {
     store: Arc<MemoryStore>,
