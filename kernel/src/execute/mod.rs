@@ -9,6 +9,8 @@ mod attempt;
 mod duplicate;
 mod guards;
 mod load;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 use std::fmt;
