@@ -145,7 +145,11 @@ impl Metrics {
         self
     }
 
-    pub(crate) fn command_done(&self, command: &BuiltCommand, answer: &Answer) {
+    /// A lane is done with a command; none says that it failed in an unknown way.
+    pub(crate) fn command_done(&self, command: &BuiltCommand, answer: Option<&Answer>) {
+        if let Some(Answer::Failed(CommandError::Busy { bound })) = answer {
+            self.refused(*bound);
+        }
         if let Some(counters) = self.commands_of.get(&command.key().aggregate_type) {
             counters[outcome_index(answer)].inc();
         }
@@ -197,23 +201,15 @@ impl Metrics {
 }
 
 /// What becomes of commands, as labels.
-const OUTCOMES: [&str; 6] = [
-    "committed",
-    "duplicate",
-    "unchanged",
-    "rejected",
-    "failed",
-    "sent",
-];
+const OUTCOMES: [&str; 5] = ["committed", "duplicate", "unchanged", "rejected", "failed"];
 
-fn outcome_index(answer: &Answer) -> usize {
+fn outcome_index(answer: Option<&Answer>) -> usize {
     match answer {
-        Answer::Committed { .. } => 0,
-        Answer::Known { .. } => 1,
-        Answer::Unchanged { .. } => 2,
-        Answer::Failed(CommandError::Rejected(_)) => 3,
-        Answer::Failed(_) => 4,
-        Answer::Sent => 5,
+        Some(Answer::Committed { .. }) => 0,
+        Some(Answer::Known { .. }) => 1,
+        Some(Answer::Unchanged { .. }) => 2,
+        Some(Answer::Failed(CommandError::Rejected(_))) => 3,
+        Some(Answer::Failed(_)) | None => 4,
     }
 }
 

@@ -4,6 +4,7 @@
 //! builder     types, services, rules → a running node
 //! backend     the ports that the configured storage gives
 //! gateway     what the HTTP edge needs of the running system
+//! routers     which router each aggregate type has
 //! servers     the thread that the public and the admin port live on
 //! metrics     what storage tells, as metrics
 //! read        states, for code in the node's own process
@@ -18,6 +19,7 @@ mod gateway;
 mod maintenance;
 mod metrics;
 mod read;
+mod routers;
 mod servers;
 pub mod settings;
 mod signal;
@@ -34,6 +36,7 @@ use wow_kernel::read::Reader;
 pub use builder::{NodeBuilder, NodeError};
 pub use maintenance::migrate;
 pub use read::Read;
+pub use routers::RouterError;
 pub use signal::StopSignal;
 
 use backend::Backend;
