@@ -14,20 +14,69 @@ fn key(aggregate_type: &str, id: &str) -> Key {
     }
 }
 
-/// A commit in partition 1; an aggregate `account/ann` is written `ann`.
-fn row(
-    position: i64,
-    id: &str,
-    version: i64,
-    (request, command_type): (&str, &str),
-    events: &[(&str, Value)],
-) -> LogRow {
-    let aggregate_type = if command_type == "add_cart_item" {
-        "cart"
-    } else {
-        "account"
+/// The sound log: two accounts, a transfer of 10 between them, and a cart that got 2 and then 3
+/// of a product. Id, version, request, command, events.
+const ROWS: [(&str, i64, &str, &str, &str); 7] = [
+    (
+        "ann",
+        1,
+        "r-1",
+        "create_account",
+        r#"[["account_created", {"balance": 100}]]"#,
+    ),
+    (
+        "bob",
+        1,
+        "r-2",
+        "create_account",
+        r#"[["account_created", {"balance": 0}]]"#,
+    ),
+    (
+        "ann",
+        2,
+        "r-3",
+        "prepare",
+        r#"[["amount_locked", {"amount": 10}], ["prepared", {"to": "bob", "amount": 10}]]"#,
+    ),
+    (
+        "bob",
+        2,
+        "wow:s:example:TransferSaga:1:3:0",
+        "entry",
+        r#"[["amount_entered", {"sourceId": "ann", "amount": 10}]]"#,
+    ),
+    (
+        "ann",
+        3,
+        "wow:s:example:TransferSaga:1:4:0",
+        "confirm",
+        r#"[["confirmed", {"amount": 10}]]"#,
+    ),
+    (
+        "kit",
+        1,
+        "r-4",
+        "add_cart_item",
+        r#"[["cart_item_added", {"added": {"productId": "p", "quantity": 2}}]]"#,
+    ),
+    (
+        "kit",
+        2,
+        "r-5",
+        "add_cart_item",
+        r#"[["cart_quantity_changed", {"changed": {"productId": "p", "quantity": 5}}]]"#,
+    ),
+];
+
+/// A commit in partition 1.
+fn row(position: i64, of: (&str, i64, &str, &str, &str)) -> LogRow {
+    let (id, version, request, command_type, events) = of;
+    let events: Vec<(String, Value)> = serde_json::from_str(events).unwrap();
+    let event = |(name, body)| json!({"name": name, "revision": 1, "body": body});
+    let aggregate_type = match command_type {
+        "add_cart_item" => "cart",
+        _ => "account",
     };
-    let event = |(name, body): &(&str, Value)| json!({"name": name, "revision": 1, "body": body});
     LogRow {
         partition: 1,
         position,
@@ -36,7 +85,23 @@ fn row(
         request_id: request.to_owned(),
         command_id: format!("c-{position}"),
         command_type: command_type.to_owned(),
-        events: events.iter().map(event).collect(),
+        events: events.into_iter().map(event).collect(),
+    }
+}
+
+fn sound_log() -> Log {
+    let snapshots = [
+        (key("account", "ann"), 3),
+        (key("account", "bob"), 2),
+        (key("cart", "kit"), 2),
+    ];
+    Log {
+        rows: (1..)
+            .zip(ROWS)
+            .map(|(position, of)| row(position, of))
+            .collect(),
+        heads: [(0, 0), (1, 7)].into(),
+        snapshots: snapshots.into(),
     }
 }
 
@@ -72,134 +137,58 @@ fn attempt(life: u32, (sent, ended): (u64, u64), answer: Answer) -> Attempt {
     }
 }
 
-/// Two accounts, a transfer of 10 between them, and a cart that got 2 and then 3 of a product.
-fn sound() -> (History, Log) {
-    let saga = |position: i64| format!("wow:s:example:TransferSaga:1:{position}:0");
-    let (entry, confirm) = (saga(3), saga(4));
-    let rows = vec![
-        row(
-            1,
-            "ann",
-            1,
-            ("r-1", "create_account"),
-            &[("account_created", json!({"name": "ann", "balance": 100}))],
-        ),
-        row(
-            2,
-            "bob",
-            1,
-            ("r-2", "create_account"),
-            &[("account_created", json!({"name": "bob", "balance": 0}))],
-        ),
-        row(
-            3,
-            "ann",
-            2,
-            ("r-3", "prepare"),
-            &[
-                ("amount_locked", json!({"amount": 10})),
-                ("prepared", json!({"to": "bob", "amount": 10})),
-            ],
-        ),
-        row(
-            4,
-            "bob",
-            2,
-            (&entry, "entry"),
-            &[("amount_entered", json!({"sourceId": "ann", "amount": 10}))],
-        ),
-        row(
-            5,
-            "ann",
-            3,
-            (&confirm, "confirm"),
-            &[("confirmed", json!({"amount": 10}))],
-        ),
-        row(
-            6,
-            "kit",
-            1,
-            ("r-4", "add_cart_item"),
-            &[(
-                "cart_item_added",
-                json!({"added": {"productId": "p", "quantity": 2}}),
-            )],
-        ),
-        row(
-            7,
-            "kit",
-            2,
-            ("r-5", "add_cart_item"),
-            &[(
-                "cart_quantity_changed",
-                json!({"changed": {"productId": "p", "quantity": 5}}),
-            )],
-        ),
-    ];
-    let snapshots = [
-        (key("account", "ann"), 3),
-        (key("account", "bob"), 2),
-        (key("cart", "kit"), 2),
-    ];
-    let log = Log {
-        rows,
-        heads: [(0, 0), (1, 7)].into(),
-        snapshots: snapshots.into(),
-    };
-    let add = |quantity: i64| Ask::Add {
-        owner: "kit".to_owned(),
-        product: "p".to_owned(),
+fn create(id: Option<&str>, balance: i64) -> Ask {
+    let id = id.map(str::to_owned);
+    Ask::Create { id, balance }
+}
+
+fn add(quantity: i64) -> Ask {
+    let (owner, product) = ("kit".to_owned(), "p".to_owned());
+    Ask::Add {
+        owner,
+        product,
         quantity,
-    };
-    let request = |id: &str, ask: Ask, attempts: Vec<Attempt>| Request {
-        id: id.to_owned(),
-        ask,
-        attempts,
-    };
+    }
+}
+
+/// What clients saw of the sound log, beside a request that was refused and one whose answer
+/// nobody got.
+fn sound() -> (History, Log) {
+    let log = sound_log();
+    let full = Answer::Refused("cart.full".to_owned());
     let prepare = Ask::Prepare {
         from: "ann".to_owned(),
         to: "bob".to_owned(),
         amount: 10,
     };
-    let requests = vec![
-        request(
-            "r-1",
-            Ask::Create {
-                id: None,
-                balance: 100,
-            },
-            vec![
-                attempt(1, (1, 2), Answer::Unknown),
-                told(&log, 1, (3, 4), true),
-                told(&log, 1, (30, 31), true),
-            ],
-        ),
-        request(
-            "r-2",
-            Ask::Create {
-                id: Some("bob".to_owned()),
-                balance: 0,
-            },
-            vec![told(&log, 2, (5, 6), false)],
-        ),
-        request("r-3", prepare, vec![told(&log, 3, (7, 8), false)]),
-        request("r-4", add(2), vec![told(&log, 6, (9, 10), false)]),
-        request("r-5", add(3), vec![told(&log, 7, (11, 12), false)]),
-        request(
-            "r-6",
-            add(1),
-            vec![
-                attempt(1, (13, 14), Answer::TurnedAway),
-                attempt(1, (15, 16), Answer::Refused("cart.full".to_owned())),
-            ],
-        ),
-        request("r-7", add(1), vec![attempt(1, (17, 18), Answer::Unknown)]),
+    let retried = vec![
+        attempt(1, (1, 2), Answer::Unknown),
+        told(&log, 1, (3, 4), true),
+        told(&log, 1, (30, 31), true),
     ];
-    let reads = vec![Read {
+    let turned_away = attempt(1, (13, 14), Answer::TurnedAway);
+    let requests = [
+        (create(None, 100), retried),
+        (create(Some("bob"), 0), vec![told(&log, 2, (5, 6), false)]),
+        (prepare, vec![told(&log, 3, (7, 8), false)]),
+        (add(2), vec![told(&log, 6, (9, 10), false)]),
+        (add(3), vec![told(&log, 7, (11, 12), false)]),
+        (add(1), vec![turned_away, attempt(1, (15, 16), full)]),
+        (add(1), vec![attempt(1, (17, 18), Answer::Unknown)]),
+    ];
+    let requests = (1..)
+        .zip(requests)
+        .map(|(number, (ask, attempts))| Request {
+            id: format!("r-{number}"),
+            ask,
+            attempts,
+        });
+    let read = Read {
         key: key("cart", "kit"),
         sent: 20,
         version: 2,
-    }];
+    };
+    let (requests, reads) = (requests.collect(), vec![read]);
     (History { requests, reads }, log)
 }
 
@@ -237,15 +226,9 @@ fn a_sound_history_has_no_fault() {
 #[test]
 fn an_answer_that_nobody_got_may_have_committed() {
     let faults = broken(|_, log| {
-        let changed = json!({"changed": {"productId": "p", "quantity": 6}});
-        let late = ("r-7", "add_cart_item");
-        log.rows.push(row(
-            8,
-            "kit",
-            3,
-            late,
-            &[("cart_quantity_changed", changed)],
-        ));
+        let late = r#"[["cart_quantity_changed", {"changed": {"productId": "p", "quantity": 6}}]]"#;
+        log.rows
+            .push(row(8, ("kit", 3, "r-7", "add_cart_item", late)));
         log.heads.insert(1, 8);
     });
     assert_eq!(faults, []);
@@ -323,17 +306,11 @@ fn a_commit_that_nobody_asked_for_is_seen() {
     });
     assert_sees!(unasked, Fault::Unasked { .. });
     let other_target = broken(|history, _| {
-        history.requests[1].ask = Ask::Create {
-            id: Some("cid".to_owned()),
-            balance: 0,
-        };
+        history.requests[1].ask = create(Some("cid"), 0);
     });
     assert_sees!(other_target, Fault::Altered { .. });
     let other_amount = broken(|history, _| {
-        history.requests[1].ask = Ask::Create {
-            id: None,
-            balance: 1,
-        };
+        history.requests[1].ask = create(None, 1);
     });
     assert_sees!(other_amount, Fault::Altered { .. });
 }
