@@ -102,3 +102,6 @@ fn depth_of(commit: &Commit) -> u32 {
         .and_then(|depth| depth.parse().ok())
         .unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,6 +32,8 @@ pub(super) enum How {
     Clutch,
     /// Holds its thread for so many milliseconds, and adds one.
     Stall(u64),
+    /// Sends a command to another jar, and rejects with what becomes of it.
+    Send(String),
     /// An event with a body of so many bytes.
     Large(usize),
     /// An event that JSON can't hold.
@@ -206,6 +208,10 @@ async fn act(
             let _clutched = Clutched;
             std::future::pending().await
         }
+        How::Send(to) => match context.send(to, Put { amount: 1 }).await {
+            Ok(_) => Decision::none(),
+            Err(error) => return Err(Rejection::new("jar.unsent", error.to_string())),
+        },
         How::Large(bytes) => Decision::event(JarEvent::Noted {
             text: "x".repeat(*bytes),
         }),

@@ -18,6 +18,7 @@ mod interleavings;
 mod loading;
 mod outcomes;
 mod purity;
+mod sending;
 
 use std::future::Future;
 use std::pin::{Pin, pin};
