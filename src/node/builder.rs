@@ -223,11 +223,9 @@ impl NodeBuilder {
             metrics,
             addresses: Addresses::default(),
         };
-        if listens {
-            if let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
-                node.stop().await;
-                return Err(error);
-            }
+        if listens && let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
+            node.stop().await;
+            return Err(error);
         }
         Ok(node)
     }
