@@ -177,10 +177,10 @@ fn now<F: Future>(future: F) -> F::Output {
 type Make = fn(usize, usize) -> Submission;
 
 const CASES: [(&str, Make); 4] = [
-    ("pure, made request id", |_, aggregate| {
+    ("update, made request id", |_, aggregate| {
         Submission::typed(Add { amount: 1 }).aggregate_id(format!("a-{aggregate}"))
     }),
-    ("impure, caller's request id", |number, aggregate| {
+    ("update, caller's request id", |number, aggregate| {
         Submission::typed(AddCarefully { amount: 1 })
             .aggregate_id(format!("a-{aggregate}"))
             .request_id(format!("request-{number}"))
