@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use actix::Recipient;
 use actix::dev::SendError;
@@ -44,9 +45,11 @@ impl Handle {
     /// [`CommandResult::error`] where it failed.
     pub async fn submit(&self, submission: Submission) -> Result<CommandResult, CommandError> {
         let (stage, started) = (submission.wait.stage, self.shared.clock.monotonic());
-        let answered = self.begin(submission, false)?.finish(None).await;
-        let took = self.shared.clock.monotonic().saturating_sub(started);
-        self.shared.metrics.caller_answered(stage, took);
+        let answered = match self.begin(submission, started, false) {
+            Ok(caller) => caller.finish(None).await,
+            Err(refused) => Err(refused),
+        };
+        self.measure(stage, started);
         answered
     }
 
@@ -59,7 +62,9 @@ impl Handle {
         submission: Submission,
     ) -> mpsc::Receiver<Result<CommandResult, CommandError>> {
         let (results, receiver) = mpsc::channel(STREAM_SIGNALS);
-        let begun = self.begin(submission, true);
+        let (stage, started) = (submission.wait.stage, self.shared.clock.monotonic());
+        let begun = self.begin(submission, started, true);
+        let handle = self.clone();
         // Owned by the receiver: it ends when that is dropped, and at the plan's deadline at last.
         tokio::spawn(async move {
             let last = match begun {
@@ -69,9 +74,15 @@ impl Handle {
                     () = results.closed() => return,
                 },
             };
+            handle.measure(stage, started);
             let _ = results.send(last).await;
         });
         receiver
+    }
+
+    fn measure(&self, stage: Stage, started: Duration) {
+        let took = self.shared.clock.monotonic().saturating_sub(started);
+        self.shared.metrics.caller_answered(stage, took);
     }
 
     /// Sends a command to an aggregate: `handle.send(Deposit { amount: 5 }).to("a-1").await?`.
@@ -117,17 +128,24 @@ impl Handle {
     }
 
     /// Takes the permits, and hands the submission to admission.
-    fn begin(&self, submission: Submission, streams: bool) -> Result<Caller, CommandError> {
+    fn begin(
+        &self,
+        submission: Submission,
+        started: Duration,
+        streams: bool,
+    ) -> Result<Caller, CommandError> {
         let shared = &self.shared;
-        // What is under way may still send; only callers are turned away (R34).
-        if !shared.is_accepting() && submission.permits == PermitClass::Caller {
-            return Err(CommandError::ShuttingDown);
-        }
         let busy = |bound| {
             shared.metrics.refused(bound);
             CommandError::Busy { bound }
         };
-        let waits = submission.wait.stage > Stage::Processed;
+        // What is under way may still send; only callers are turned away (R34).
+        let is_turned_away = || !shared.is_accepting() && submission.permits == PermitClass::Caller;
+        if is_turned_away() {
+            return Err(CommandError::ShuttingDown);
+        }
+        let stage = submission.wait.stage;
+        let waits = stage > Stage::Processed;
         let waiter = match waits {
             false => None,
             true => Some(
@@ -141,35 +159,36 @@ impl Handle {
             .permits
             .try_acquire(submission.permits)
             .ok_or_else(|| busy(Bound::InFlight))?;
-        let (sink, stages) = match (waits, streams || submission.wait.stage != Stage::Snapshot) {
-            (false, _) => (None, None),
-            (true, false) => {
-                let (sink, stages) = oneshot::channel();
-                (
-                    Some(StageSink::Snapshot(sink)),
-                    Some(Stages::Snapshot(stages)),
-                )
-            }
-            (true, true) => {
-                let (sink, stages) = mpsc::channel(STREAM_SIGNALS);
-                (Some(StageSink::Every(sink)), Some(Stages::Every(stages)))
+        // Again, with the permit in hand: a stop that doesn't count it is seen here.
+        if is_turned_away() {
+            return Err(CommandError::ShuttingDown);
+        }
+        let (sink, stages) = stage_channel(waits, streams || stage != Stage::Snapshot);
+        let (telling, sent) = match stage == Stage::Sent || streams {
+            false => (None, None),
+            true => {
+                let (telling, sent) = oneshot::channel();
+                (Some(telling), Some(sent))
             }
         };
         let (reply, outcome) = oneshot::channel();
-        let ticket = Arc::new(Ticket::default());
+        let ticket = Ticket::default();
         let plan = submission.wait.clone();
-        let deadline = shared.clock.monotonic() + plan.timeout;
+        let deadline = started.saturating_add(plan.timeout);
+        let place = shared.admission_place(&submission);
         let admit = Admit {
             submission: Box::new(submission),
             permit,
             reply,
             ticket: Arc::clone(&ticket),
+            sent: telling,
             stages: sink,
         };
-        self.send_to_admission(admit)?;
+        self.send_to_admission(place, admit)?;
         Ok(Caller {
             shared: Arc::clone(shared),
             ticket,
+            sent,
             outcome,
             stages,
             plan,
@@ -178,17 +197,34 @@ impl Handle {
         })
     }
 
-    fn send_to_admission(&self, admit: Admit) -> Result<(), CommandError> {
+    fn send_to_admission(&self, place: usize, admit: Admit) -> Result<(), CommandError> {
         let addresses = self
             .shared
             .routing
             .addresses()
             .ok_or(CommandError::ShuttingDown)?;
-        let place = self.shared.admission_place(addresses.admissions.len());
-        match addresses.admissions[place].try_send(admit) {
+        match addresses.admissions[place % addresses.admissions.len()].try_send(admit) {
             Ok(()) => Ok(()),
             // The mailbox is larger than the permits: only a system that is gone refuses.
             Err(SendError::Full(_) | SendError::Closed(_)) => Err(CommandError::ShuttingDown),
+        }
+    }
+}
+
+/// Where a caller hears of later stages, if it waits for one; of `every` one, or the snapshot.
+fn stage_channel(waits: bool, every: bool) -> (Option<StageSink>, Option<Stages>) {
+    match (waits, every) {
+        (false, _) => (None, None),
+        (true, false) => {
+            let (sink, stages) = oneshot::channel();
+            (
+                Some(StageSink::Snapshot(sink)),
+                Some(Stages::Snapshot(stages)),
+            )
+        }
+        (true, true) => {
+            let (sink, stages) = mpsc::channel(STREAM_SIGNALS);
+            (Some(StageSink::Every(sink)), Some(Stages::Every(stages)))
         }
     }
 }
@@ -252,7 +288,7 @@ impl Send {
     }
 
     /// Waits at most this long; 30 s unless said otherwise.
-    pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
+    pub fn timeout(mut self, timeout: Duration) -> Self {
         self.submission = self.submission.timeout(timeout);
         self
     }

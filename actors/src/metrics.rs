@@ -3,7 +3,6 @@
 //! The registry is handed in. What is a count of the moment (lanes, permits) is read when it is
 //! asked for, not kept beside the truth.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -22,6 +21,9 @@ use wow_kernel::wait::Stage;
 
 use crate::outcome::Answer;
 use crate::shared::Shared;
+
+/// Looked up for every command.
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// From half a millisecond to half a minute.
 const SECONDS: [f64; 14] = [
@@ -60,12 +62,7 @@ impl Metrics {
         let counter = |name: &str, help: &str| {
             register(registry, IntCounter::with_opts(Opts::new(name, help))?)
         };
-        let histogram = HistogramOpts::new(
-            "wow_command_duration_seconds",
-            "Time from submission until the caller was answered, by the stage it waited for.",
-        )
-        .buckets(SECONDS.to_vec());
-        let durations = register(registry, HistogramVec::new(histogram, &["stage"])?)?;
+        let durations = durations(registry)?;
         let slow_turn = HistogramOpts::new(
             "wow_slow_turn_seconds",
             "Turns of command functions of 100 ms and more, which hold up other lanes.",
@@ -76,7 +73,7 @@ impl Metrics {
                 "Commands that a lane has run, by what became of them.",
                 &["aggregate_type", "outcome"],
             )?,
-            commands_of: HashMap::new(),
+            commands_of: HashMap::default(),
             command_duration: Stage::ALL
                 .map(|stage| durations.with_label_values(&[stage.as_str()])),
             refused: counters(
@@ -143,7 +140,11 @@ impl Metrics {
         self
     }
 
-    pub(crate) fn command_done(&self, command: &BuiltCommand, answer: &Answer) {
+    /// A lane is done with a command; none says that it failed in an unknown way.
+    pub(crate) fn command_done(&self, command: &BuiltCommand, answer: Option<&Answer>) {
+        if let Some(Answer::Failed(CommandError::Busy { bound })) = answer {
+            self.refused(*bound);
+        }
         if let Some(counters) = self.commands_of.get(&command.key().aggregate_type) {
             counters[outcome_index(answer)].inc();
         }
@@ -194,24 +195,25 @@ impl Metrics {
     }
 }
 
-/// What becomes of commands, as labels.
-const OUTCOMES: [&str; 6] = [
-    "committed",
-    "duplicate",
-    "unchanged",
-    "rejected",
-    "failed",
-    "sent",
-];
+fn durations(registry: &Registry) -> Result<HistogramVec, prometheus::Error> {
+    let options = HistogramOpts::new(
+        "wow_command_duration_seconds",
+        "Time from submission until the caller was answered, by the stage it waited for.",
+    );
+    let options = options.buckets(SECONDS.to_vec());
+    register(registry, HistogramVec::new(options, &["stage"])?)
+}
 
-fn outcome_index(answer: &Answer) -> usize {
+/// What becomes of commands, as labels.
+const OUTCOMES: [&str; 5] = ["committed", "duplicate", "unchanged", "rejected", "failed"];
+
+fn outcome_index(answer: Option<&Answer>) -> usize {
     match answer {
-        Answer::Committed { .. } => 0,
-        Answer::Known { .. } => 1,
-        Answer::Unchanged { .. } => 2,
-        Answer::Failed(CommandError::Rejected(_)) => 3,
-        Answer::Failed(_) => 4,
-        Answer::Sent => 5,
+        Some(Answer::Committed { .. }) => 0,
+        Some(Answer::Known { .. }) => 1,
+        Some(Answer::Unchanged { .. }) => 2,
+        Some(Answer::Failed(CommandError::Rejected(_))) => 3,
+        Some(Answer::Failed(_)) | None => 4,
     }
 }
 

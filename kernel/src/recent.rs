@@ -103,11 +103,23 @@ struct Entry {
 
 const _: () = assert!(std::mem::size_of::<Entry>() <= 64);
 
+impl Entry {
+    fn held_bytes(&self) -> usize {
+        let id = match &self.request_id {
+            CompactId::Uuid(_) => 0,
+            CompactId::Text(text) => text.len(),
+        };
+        id + self.result.as_ref().map_or(0, |result| result.get().len())
+    }
+}
+
 /// The set: bounded, oldest out first.
 #[derive(Debug, Clone)]
 pub struct RecentRequests {
     capacity: usize,
     entries: VecDeque<Entry>,
+    /// What the entries hold beside themselves: results, and request ids in another form.
+    held_bytes: usize,
     callers: SharedValues<(Arc<str>, OwnerId)>,
     command_types: SharedValues<Arc<str>>,
 }
@@ -118,6 +130,7 @@ impl RecentRequests {
         Self {
             capacity: capacity.min(ENTRIES_MAX),
             entries: VecDeque::new(),
+            held_bytes: 0,
             callers: SharedValues::new(),
             command_types: SharedValues::new(),
         }
@@ -135,7 +148,7 @@ impl RecentRequests {
 
     /// Roughly how many bytes it takes.
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * std::mem::size_of::<Entry>()
+        self.entries.capacity() * std::mem::size_of::<Entry>() + self.held_bytes
     }
 
     /// Remembers a request. What doesn't fit the compact form is left to the log, and what it
@@ -158,18 +171,21 @@ impl RecentRequests {
         }
         let command_type = self.command_types.hold(record.command_type);
         let caller = self.callers.hold((record.principal, record.owner));
-        self.entries.push_back(Entry {
+        let entry = Entry {
             request_id: CompactId::new(record.request_id.as_str()),
             command_id: record.command_id,
             version,
             command_type,
             caller,
             result: record.result.map(Box::new),
-        });
+        };
+        self.held_bytes += entry.held_bytes();
+        self.entries.push_back(entry);
     }
 
     fn forget_oldest(&mut self) {
         if let Some(oldest) = self.entries.pop_front() {
+            self.held_bytes -= oldest.held_bytes();
             self.command_types.release(oldest.command_type);
             self.callers.release(oldest.caller);
         }
@@ -203,9 +219,16 @@ impl RecentRequests {
 
     /// The set as a snapshot stores it.
     pub fn to_json(&self) -> String {
+        self.to_json_up_to(Version::MAX)
+    }
+
+    /// The same without the requests of later versions: what a snapshot of such a later version
+    /// stores, where `up_to` is the last that [`WRITTEN_EVERY`] divides.
+    pub fn to_json_up_to(&self, up_to: Version) -> String {
         let rows: Vec<Row> = self
             .entries
             .iter()
+            .filter(|entry| Version::from(entry.version) <= up_to)
             .map(|entry| Row::from(self.record(entry)))
             .collect();
         // Rows are texts and numbers: nothing in them that JSON can't hold.
@@ -339,6 +362,41 @@ mod tests {
     }
 
     #[test]
+    fn r41_a_snapshot_stores_the_set_of_the_last_version_at_which_it_is_written() {
+        let mut set = RecentRequests::new(256);
+        for version in 1..=WRITTEN_EVERY + 6 {
+            set.remember(record(&format!("r{version}"), version));
+        }
+        let mut again = RecentRequests::new(256);
+        again.remember_json(&set.to_json_up_to(WRITTEN_EVERY));
+        for version in unwritten(WRITTEN_EVERY + 6) {
+            assert!(
+                again
+                    .find(&RequestId::trusted(format!("r{version}")))
+                    .is_none()
+            );
+            again.remember(record(&format!("r{version}"), version));
+        }
+        assert_eq!(again.to_json(), set.to_json());
+    }
+
+    #[test]
+    fn r33_results_and_odd_request_ids_count_into_what_a_set_takes() {
+        let mut set = RecentRequests::new(2);
+        let plain = set.bytes();
+        let result = RawValue::from_string(format!("\"{}\"", "x".repeat(998))).unwrap();
+        for version in 1..=9 {
+            let record = RequestRecord {
+                result: Some(Arc::from(result.clone())),
+                ..record("1234", version)
+            };
+            set.remember(record);
+        }
+        let entries = set.entries.capacity() * std::mem::size_of::<Entry>();
+        assert_eq!(set.bytes(), plain + entries + 2 * (1000 + 4));
+    }
+
+    #[test]
     fn r41_a_request_id_comes_back_byte_for_byte() {
         let mut set = RecentRequests::new(8);
         let ids = [
@@ -376,7 +434,6 @@ mod tests {
     #[test]
     fn r41_what_a_snapshot_does_not_hold_begins_behind_its_stored_set() {
         let ranges = [
-            (0, 1..=0),
             (1, 1..=1),
             (63, 1..=63),
             (64, 64..=64),
@@ -386,6 +443,7 @@ mod tests {
         for (snapshot, expected) in ranges {
             assert_eq!(unwritten(snapshot), expected, "snapshot of {snapshot}");
         }
+        assert!(unwritten(0).is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::access::Principal;
 use crate::command::{BuiltCommand, CallChain, Payload};
-use crate::commit::Headers;
+use crate::commit::{Headers, TRACE_HEADERS};
 use crate::id::{Identity, RequestId, Version};
 use crate::model::{Command, VariableSource};
 use crate::saga::DEPTH_HEADER;
@@ -276,8 +276,8 @@ impl Submission {
         self
     }
 
-    /// Sends as part of deciding another command: its caller, its chain, the reserve of permits,
-    /// and its identity where this names none of its own.
+    /// Sends as part of deciding another command: its caller, its chain, its trace, the reserve
+    /// of permits, and its identity where this names none of its own.
     #[must_use]
     pub fn follows(mut self, cause: &BuiltCommand) -> Self {
         let mut chain: Vec<_> = cause.chain.to_vec();
@@ -298,7 +298,7 @@ impl Submission {
     pub(crate) fn traced_by(self, headers: &Headers) -> Self {
         match self.headers.contains_key("traceparent") {
             true => self,
-            false => self.keeping(headers, &["traceparent", "tracestate"]),
+            false => self.keeping(headers, &TRACE_HEADERS),
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use actix_web::http::header::{ACCEPT, HeaderMap};
 use actix_web::web::Payload;
 use actix_web::{HttpRequest, HttpResponse};
+use tracing::Level;
 use wow_kernel::registry::{AggregateDefinition, CommandDefinition};
 use wow_kernel::submission::{Body, Submission, Target};
 
@@ -71,9 +72,9 @@ pub(super) async fn submit(
         Err(refusal) if streams => return sse::refused(&refusal),
         Err(refusal) => return render::refusal(&refusal),
     };
-    let trace_id = trace::trace_id(&submission.headers)
-        .unwrap_or_default()
-        .to_owned();
+    let trace_id = tracing::enabled!(Level::DEBUG)
+        .then(|| trace::trace_id(&submission.headers).map(str::to_owned))
+        .flatten();
     if streams {
         tracing::debug!(trace_id, "a command's stages are streamed");
         return sse::stages(edge.gateway.stream(submission));
@@ -84,13 +85,13 @@ pub(super) async fn submit(
                 trace_id,
                 command_id = %result.command_id,
                 request_id = %result.request_id,
-                code = %result.error.as_ref().map_or("Ok".into(), |error| error.code()),
+                error = result.error.as_ref().map(|error| error.code()).as_deref(),
                 "a command is answered"
             );
             render::command_result(&result)
         }
         Err(error) => {
-            tracing::debug!(trace_id, code = %error.code(), "a request is refused");
+            tracing::debug!(trace_id, error = &*error.code(), "a request is refused");
             render::refusal(&error.into())
         }
     }

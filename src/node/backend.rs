@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use tokio::runtime::{Handle, Runtime};
 use wow_kernel::memory::MemoryStore;
-use wow_kernel::ports::{
-    CheckpointStore, Clock, CommitLog, History, RequestLookup, SnapshotStore,
-};
+use wow_kernel::ports::{CheckpointStore, Clock, CommitLog, History, RequestLookup, SnapshotStore};
 
 use super::builder::NodeError;
-use crate::config::{Auto, Backend as BackendKind, Config, Synchronous};
+use crate::config::{Backend as BackendKind, Config, Synchronous};
 use crate::storage::{Durability, Storage, StorageObserver, StorageSettings};
 
 /// The ports of one store.
@@ -61,7 +59,10 @@ impl Backend {
             .map_err(NodeError::Threads)?;
         if config.storage.url.backend() == BackendKind::Memory {
             let store = Arc::new(MemoryStore::new(clock));
-            let backend = Self { storage: None, runtime: Some(runtime) };
+            let backend = Self {
+                storage: None,
+                runtime: Some(runtime),
+            };
             return Ok((backend, StorePorts::of(&store)));
         }
         let opened = Storage::open(settings(config), runtime.handle().clone(), observer).await;
@@ -69,7 +70,13 @@ impl Backend {
             Ok(storage) => {
                 let storage = Arc::new(storage);
                 let ports = StorePorts::of(&storage);
-                Ok((Self { storage: Some(storage), runtime: Some(runtime) }, ports))
+                Ok((
+                    Self {
+                        storage: Some(storage),
+                        runtime: Some(runtime),
+                    },
+                    ports,
+                ))
             }
             Err(error) => {
                 // A runtime must not be dropped where async code runs.
@@ -82,7 +89,9 @@ impl Backend {
     /// The runtime on which storage and blocking command functions run.
     pub(super) fn runtime(&self) -> Handle {
         // Taken only by `close` and `drop`, which end this value.
-        self.runtime.as_ref().map_or_else(Handle::current, |runtime| runtime.handle().clone())
+        self.runtime
+            .as_ref()
+            .map_or_else(Handle::current, |runtime| runtime.handle().clone())
     }
 
     /// Writes what is queued, and frees the store.
@@ -101,21 +110,18 @@ impl Drop for Backend {
     }
 }
 
-fn settings(config: &Config) -> StorageSettings {
+/// How the configuration wants storage opened.
+pub(super) fn settings(config: &Config) -> StorageSettings {
     let storage = &config.storage;
-    let mut settings =
-        StorageSettings::new(storage.url.expose(), config.context.name.as_str());
+    let mut settings = StorageSettings::new(storage.url.expose(), config.context.name.as_str());
     settings.partitions = config.log.partitions;
-    settings.migrate = Some(storage.migrates_at_start());
-    settings.writers = match storage.writers {
-        Auto::Auto => None,
-        Auto::Set(writers) => Some(writers),
-    };
+    settings.migrate = storage.migrates_at_start();
     settings.readers = u32::try_from(storage.connection_count()).unwrap_or(u32::MAX);
     settings.durability = match storage.synchronous {
         Synchronous::Full => Durability::Full,
         Synchronous::Normal => Durability::Normal,
     };
-    settings.read_timeout = storage.statement_timeout;
+    settings.connect_timeout = storage.connect_timeout;
+    settings.statement_timeout = storage.statement_timeout;
     settings
 }

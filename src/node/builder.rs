@@ -18,6 +18,7 @@ use wow_kernel::registry::{Registry, RegistryBuilder, RegistryError};
 use super::backend::{Backend, StorePorts};
 use super::gateway::{NodeReadiness, OpenAccess, TokenAccess};
 use super::metrics::{StorageMetrics, register_build};
+use super::routers::{RouterError, routers};
 use super::servers::{ServerParts, Servers};
 use super::settings::{self, AccessIncomplete};
 use super::{Addresses, Node};
@@ -54,16 +55,31 @@ pub enum NodeError {
     /// How tokens are verified isn't said.
     #[error(transparent)]
     Access(#[from] AccessIncomplete),
+    /// An aggregate type can't be routed as configured.
+    #[error(transparent)]
+    Router(#[from] RouterError),
     /// Metrics can't be registered.
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
+    /// The configuration asks for what this version doesn't have.
+    #[error("{key} is set, and this version has no {what} yet; leave it out")]
+    NotYet {
+        /// The key.
+        key: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
     /// No thread could be made.
     #[error("threads can't be started: {0}")]
     Threads(#[source] io::Error),
 }
 
 fn list(errors: &[RegistryError]) -> String {
-    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    errors
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Puts a node together.
@@ -87,7 +103,9 @@ pub struct NodeBuilder {
 
 impl std::fmt::Debug for NodeBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NodeBuilder").field("types", &self.types).finish_non_exhaustive()
+        f.debug_struct("NodeBuilder")
+            .field("types", &self.types)
+            .finish_non_exhaustive()
     }
 }
 
@@ -149,6 +167,12 @@ impl NodeBuilder {
         self
     }
 
+    /// Provides services another way: what a function of the user's does.
+    pub fn services(mut self, provide: impl FnOnce(&mut Services)) -> Self {
+        provide(&mut self.services);
+        self
+    }
+
     /// Has a say in who may do what, beside the declared rules (R4).
     pub fn authorizer(mut self, authorizer: impl Authorizer + 'static) -> Self {
         self.authorizer = Arc::new(authorizer);
@@ -166,7 +190,14 @@ impl NodeBuilder {
     /// # Errors
     /// [`NodeError`].
     pub async fn start(self) -> Result<Node, NodeError> {
-        let Self { config, listens, types, services, authorizer } = self;
+        let Self {
+            config,
+            listens,
+            types,
+            services,
+            authorizer,
+        } = self;
+        check_supported(&config)?;
         let registry = Arc::new(types.build().map_err(NodeError::Types)?);
         let metrics = prometheus::Registry::new();
         register_build(&metrics)?;
@@ -192,14 +223,27 @@ impl NodeBuilder {
             metrics,
             addresses: Addresses::default(),
         };
-        if listens {
-            if let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
-                node.stop().await;
-                return Err(error);
-            }
+        if listens && let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
+            node.stop().await;
+            return Err(error);
         }
         Ok(node)
     }
+}
+
+/// Refuses what the configuration knows and this version can't do: silence would promise it.
+fn check_supported(config: &Config) -> Result<(), NodeError> {
+    let not_yet = |key, what| Err(NodeError::NotYet { key, what });
+    if config.cluster.enabled {
+        return not_yet("cluster.enabled", "cluster channel");
+    }
+    if config.kafka.brokers.is_some() {
+        return not_yet("kafka.brokers", "command topics");
+    }
+    if config.telemetry.otlp_endpoint.is_some() {
+        return not_yet("telemetry.otlp-endpoint", "trace export");
+    }
+    Ok(())
 }
 
 #[allow(clippy::too_many_arguments, reason = "the parts of a node, each once")]
@@ -213,8 +257,14 @@ async fn start_system(
     clock: &Arc<dyn Clock>,
     metrics: &prometheus::Registry,
 ) -> Result<(RunningSystem, Arc<Reader>), NodeError> {
-    let StorePorts { log, history, requests, snapshots, checkpoints } = store.clone();
-    let system = system_config(config);
+    let StorePorts {
+        log,
+        history,
+        requests,
+        snapshots,
+        checkpoints,
+    } = store.clone();
+    let system = system_config(config, registry)?;
     let reader = Arc::new(Reader {
         registry: Arc::clone(registry),
         loader: Loader {
@@ -245,9 +295,9 @@ async fn start_system(
     Ok((running, reader))
 }
 
-fn system_config(config: &Config) -> SystemConfig {
+fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, RouterError> {
     let runtime = &config.runtime;
-    SystemConfig {
+    Ok(SystemConfig {
         node: config.node_name(),
         mode: match config.access.mode {
             AccessModeSetting::Open => AccessMode::Open,
@@ -264,6 +314,7 @@ fn system_config(config: &Config) -> SystemConfig {
             entry_bytes_max: config.log.max_entry_bytes.as_len(),
             partitions: config.log.partitions,
         },
+        routers: routers(config, registry)?,
         recent_requests: runtime.recent_requests,
         limits: Limits {
             lane_queue: runtime.lane_queue,
@@ -278,7 +329,7 @@ fn system_config(config: &Config) -> SystemConfig {
             ..Limits::default()
         },
         placement: Placement::Arbiters(runtime.arbiter_count()),
-    }
+    })
 }
 
 async fn open_ports(
@@ -292,7 +343,11 @@ async fn open_ports(
         http: http_settings(config),
         admin: AdminSettings {
             bind: config.admin.bind,
-            token: config.admin.token.as_ref().and_then(|token| AdminToken::new(token.expose())),
+            token: config
+                .admin
+                .token
+                .as_ref()
+                .and_then(|token| AdminToken::new(token.expose())),
         },
         registry: Arc::clone(registry),
         gateway,

@@ -2,13 +2,16 @@
 
 use std::fmt;
 
-use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
+use prometheus::{
+    Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+};
 
 use crate::storage::{ReadBatch, StorageObserver, WrittenBatch};
 
 /// From a tenth of a millisecond to ten seconds.
-const SECONDS: [f64; 13] =
-    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0, 10.0];
+const SECONDS: [f64; 13] = [
+    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0, 10.0,
+];
 
 /// Powers of two up to a full batch.
 const SIZES: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
@@ -51,15 +54,24 @@ impl StorageMetrics {
                 "What waited for the log writer when it last began a batch.",
             )?,
             read_questions: HistogramVec::new(
-                sizes("wow_storage_read_questions", "Questions that one query answered, by kind."),
+                sizes(
+                    "wow_storage_read_questions",
+                    "Questions that one query answered, by kind.",
+                ),
                 &["kind"],
             )?,
             read_seconds: HistogramVec::new(
-                times("wow_storage_read_seconds", "How long a query took, by kind."),
+                times(
+                    "wow_storage_read_seconds",
+                    "How long a query took, by kind.",
+                ),
                 &["kind"],
             )?,
             read_failures: IntCounterVec::new(
-                Opts::new("wow_storage_read_failures_total", "Queries without an answer, by kind."),
+                Opts::new(
+                    "wow_storage_read_failures_total",
+                    "Queries without an answer, by kind.",
+                ),
                 &["kind"],
             )?,
         };
@@ -88,8 +100,12 @@ impl StorageObserver for StorageMetrics {
 
     fn batch_read(&self, read: &ReadBatch) {
         let kind = &[read.kind.as_str()];
-        self.read_questions.with_label_values(kind).observe(read.questions as f64);
-        self.read_seconds.with_label_values(kind).observe(read.elapsed.as_secs_f64());
+        self.read_questions
+            .with_label_values(kind)
+            .observe(read.questions as f64);
+        self.read_seconds
+            .with_label_values(kind)
+            .observe(read.elapsed.as_secs_f64());
         if !read.answered {
             self.read_failures.with_label_values(kind).inc();
         }

@@ -61,7 +61,14 @@ impl Servers {
             .map_err(NodeError::Threads)?;
         let ended = || NodeError::Threads(io::Error::other("the ports' thread ended at start"));
         let (http, admin, addresses) = started.await.map_err(|_| ended())??;
-        Ok((Self { http, admin, thread }, addresses))
+        Ok((
+            Self {
+                http,
+                admin,
+                thread,
+            },
+            addresses,
+        ))
     }
 
     /// Answers what is under way, closes every connection, and ends the thread.
@@ -80,8 +87,12 @@ impl Servers {
 fn bind(
     parts: ServerParts,
 ) -> Result<(crate::http::BoundServer, crate::admin::BoundAdmin), NodeError> {
-    let http =
-        HttpServer::bind(parts.http, parts.registry, parts.gateway, parts.authenticator)?;
+    let http = HttpServer::bind(
+        parts.http,
+        parts.registry,
+        parts.gateway,
+        parts.authenticator,
+    )?;
     let admin = AdminServer::bind(parts.admin, parts.metrics, parts.readiness)?;
     Ok((http, admin))
 }

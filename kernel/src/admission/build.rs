@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Admission, Admitted};
 use crate::access::{AccessMode, Principal};
 use crate::command::{BuiltCommand, CHAIN_DEPTH_MAX, CallChain};
-use crate::commit::{Commit, Headers};
+use crate::commit::{Commit, Headers, TRACE_HEADERS};
 use crate::error::CommandError;
 use crate::id::{AggregateId, AggregateKey, CommandId, Identity, RequestId};
 use crate::registry::CommandDefinition;
@@ -52,7 +52,8 @@ impl Admission {
                 max: CHAIN_DEPTH_MAX,
             });
         }
-        let (request_id, request_id_made) = self.request_id(submission.request_id)?;
+        let command_id = CommandId(self.random.uuid());
+        let (request_id, request_id_made) = request_id(submission.request_id, command_id)?;
         let mut aggregate_id_made = false;
         if identity.key.id.is_empty() {
             let reused = if request_id_made {
@@ -66,7 +67,7 @@ impl Admission {
         }
         check_cycle(&submission.chain, &identity.key)?;
         Ok(BuiltCommand {
-            command_id: CommandId(self.random.uuid()),
+            command_id,
             identity,
             aggregate,
             definition,
@@ -82,20 +83,6 @@ impl Admission {
             headers: submission.headers,
             principal: submission.principal,
         })
-    }
-
-    /// The request id, and whether it was made here: such an id can't have committed (R8).
-    fn request_id(
-        &self,
-        submitted: Option<SubmittedRequestId>,
-    ) -> Result<(RequestId, bool), CommandError> {
-        match submitted {
-            Some(SubmittedRequestId::System(id)) => Ok((id, false)),
-            Some(SubmittedRequestId::Caller(text)) => RequestId::from_caller(&text)
-                .map(|id| (id, false))
-                .map_err(|fault| CommandError::RequestIdInvalid { fault }),
-            None => Ok((RequestId::trusted(self.new_id()), true)),
-        }
     }
 
     /// The aggregate that the same caller's same request has created (R12).
@@ -169,7 +156,7 @@ fn check_headers(headers: &Headers, is_system: bool) -> Result<(), CommandError>
         let reason = format!("names beginning with '{RESERVED_HEADER_PREFIX}' are reserved");
         return Err(refused(name, reason));
     }
-    let is_trace = |name: &str| matches!(name, "traceparent" | "tracestate");
+    let is_trace = |name: &str| TRACE_HEADERS.contains(&name);
     if headers.keys().filter(|name| !is_trace(name)).count() > HEADERS_MAX {
         return Err(CommandError::ParameterInvalid {
             name: "headers".to_owned(),
@@ -201,4 +188,19 @@ fn check_cycle(chain: &CallChain, target: &AggregateKey) -> Result<(), CommandEr
     Err(CommandError::Reentrant {
         chain: cycle.join(" → "),
     })
+}
+
+/// The request id, and whether it was made here: such an id can't have committed (R8). One
+/// that is made here is the command's own id, a UUIDv7 as well.
+fn request_id(
+    submitted: Option<SubmittedRequestId>,
+    command_id: CommandId,
+) -> Result<(RequestId, bool), CommandError> {
+    match submitted {
+        Some(SubmittedRequestId::System(id)) => Ok((id, false)),
+        Some(SubmittedRequestId::Caller(text)) => RequestId::from_caller(&text)
+            .map(|id| (id, false))
+            .map_err(|fault| CommandError::RequestIdInvalid { fault }),
+        None => Ok((RequestId::trusted(command_id.to_string()), true)),
+    }
 }

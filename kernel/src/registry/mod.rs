@@ -9,7 +9,6 @@ mod command;
 mod saga;
 
 use std::any::TypeId;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -130,8 +129,8 @@ impl RegistryBuilder {
         let mut registry = Registry {
             context: Arc::from(self.context),
             aggregates: Vec::new(),
-            by_type: HashMap::new(),
-            by_payload: HashMap::new(),
+            by_type: HashMap::default(),
+            by_payload: HashMap::default(),
             sagas: Vec::new(),
         };
         let mut transformers = self.transformers;
@@ -153,6 +152,9 @@ impl RegistryBuilder {
         }
     }
 }
+
+/// Looked up for every command.
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// Every type the node knows.
 #[derive(Debug)]

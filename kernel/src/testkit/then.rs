@@ -13,6 +13,7 @@ use crate::commit::{AggregateFacts, RecordedEvent};
 use crate::error::CommandError;
 use crate::execute::Executed;
 use crate::model::{Aggregate, Command, Decide, Evolve};
+use crate::registry::BUILTIN_EVENTS;
 
 /// What came of a command. Each method checks one thing and fails the test with what happened
 /// instead; `when` goes on with the next command.
@@ -180,20 +181,19 @@ impl<A: Aggregate> Then<A> {
         self
     }
 
-    /// The error it was refused with, where the test wants to know more than its code.
-    #[track_caller]
-    pub fn error(&self) -> &CommandError {
+    /// What refused it, where the test wants to know more than the code.
+    pub fn refusal(&self) -> Option<&CommandError> {
         match &self.outcome {
-            Outcome::Refused(error) => error,
-            Outcome::Done { .. } => self.fail("it should have been refused"),
+            Outcome::Refused(error) => Some(error),
+            Outcome::Done { .. } => None,
         }
     }
 
-    /// The events it committed; none where it was refused.
+    /// The domain's events that it committed; none where it was refused.
     #[track_caller]
     pub fn committed(&self) -> Vec<<A as Evolve>::Event> {
         match &self.outcome {
-            Outcome::Done { events, .. } => events.iter().map(typed::<A>).collect(),
+            Outcome::Done { events, .. } => domain(events).map(typed::<A>).collect(),
             Outcome::Refused(_) => Vec::new(),
         }
     }
@@ -219,6 +219,12 @@ impl<A: Aggregate> Then<A> {
             self.command, self.outcome
         )
     }
+}
+
+/// Events without the system's own.
+fn domain(events: &[RecordedEvent]) -> impl Iterator<Item = &RecordedEvent> {
+    let is_own = |event: &&RecordedEvent| !BUILTIN_EVENTS.contains(&&*event.name);
+    events.iter().filter(is_own)
 }
 
 /// Bodies are compared as JSON where their texts differ: a map has no order.

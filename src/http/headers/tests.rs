@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use actix_web::http::header::{HeaderName, HeaderValue};
+use proptest::prelude::*;
 
 use super::*;
 
@@ -271,4 +272,22 @@ fn only_a_bearer_token_is_a_token() {
     assert_eq!(bearer("Bearer").as_deref(), Some(""));
     assert_eq!(bearer("Basic abc"), None);
     assert_eq!(bearer("Bearerabc"), None);
+}
+
+proptest! {
+    #[test]
+    fn no_header_breaks_the_reader(
+        name in "(command|wow)-[a-z-]{0,20}",
+        value in proptest::collection::vec(32_u8..=255, 0..40),
+    ) {
+        let Ok(name) = HeaderName::from_bytes(name.as_bytes()) else { return Ok(()) };
+        let Ok(value) = HeaderValue::from_bytes(&value) else { return Ok(()) };
+        let mut map = HeaderMap::new();
+        map.append(name, value);
+        if let Ok(headers) = RequestHeaders::read(&map) {
+            let _ = headers.wait_plan(Duration::from_secs(30), Duration::from_secs(300));
+            let _ = headers.expected_version();
+            let _ = headers.kept().count();
+        }
+    }
 }

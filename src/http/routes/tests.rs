@@ -8,6 +8,7 @@ use wow_kernel::registry::{Registry, RegistryBuilder};
 use super::*;
 use crate::http::fixture::Noted;
 use crate::http::fixture::{aggregate, command, registry, spec};
+use proptest::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wow_kernel::model::{
@@ -34,6 +35,7 @@ fn found(table: &RouteTable, verb: Verb, path: &str) -> Option<(String, Vec<Stri
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn every_form_of_a_commands_path_leads_to_it() {
     let table = table();
     for (verb, path, command, values) in [
@@ -365,4 +367,22 @@ fn a_declaration_that_makes_no_path_is_refused() {
 #[test]
 fn a_resource_may_be_called_like_a_variable() {
     assert_eq!(errors(|builder| builder.register::<Hidden>()), []);
+}
+
+proptest! {
+    #[test]
+    fn an_id_of_any_characters_comes_through_the_path_as_it_is(id in "\\PC{1,40}") {
+        let encoded = percent_encoding::utf8_percent_encode(&id, percent_encoding::NON_ALPHANUMERIC);
+        let path = format!("/account/{encoded}/entry");
+        let (_, bound) = found(&table(), Verb::Put, &path).unwrap();
+        prop_assert_eq!(bound, [format!("id={id}")]);
+    }
+
+    #[test]
+    fn no_path_breaks_the_search(path in "[/%a-zA-Z0-9{}.\\PC]{0,200}") {
+        let table = table();
+        for verb in [None, Some(Verb::Get), Some(Verb::Post)] {
+            let _ = table.find(&path, verb);
+        }
+    }
 }

@@ -112,6 +112,7 @@ fn service() -> Principal {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn r57_anothers_aggregate_is_hidden_from_callers_and_named_to_services() {
     let nobody = Principal::anonymous;
     let cases = [

@@ -42,10 +42,12 @@ fn r50_a_warm_state_costs_no_read() {
     assert_eq!(loads, 0);
 }
 
+type Change = Box<dyn FnOnce(&mut StoredSnapshot)>;
+
 #[test]
 fn r50_a_snapshot_that_cant_be_used_is_counted_and_ignored() {
     let other_commit = CommandId(uuid::Uuid::from_u128(7));
-    let changes: [(&str, Box<dyn FnOnce(&mut StoredSnapshot)>); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("an older revision", Box::new(|s| s.state_revision = 2)),
         ("a newer revision", Box::new(|s| s.state_revision = 4)),
         ("no JSON", Box::new(|s| s.state.truncate(5))),

@@ -14,6 +14,18 @@ pub(super) enum Failure {
     /// The answer can't be written.
     #[error("the output can't be written: {0}")]
     Output(#[from] io::Error),
+    /// Logging can't begin.
+    #[error(transparent)]
+    Telemetry(#[from] wow::telemetry::TelemetryError),
+    /// The node can't start.
+    #[error(transparent)]
+    Node(#[from] wow::node::NodeError),
+    /// Storage fails.
+    #[error(transparent)]
+    Read(#[from] wow::kernel::ports::StorageError),
+    /// Storage can't be opened.
+    #[error(transparent)]
+    Storage(#[from] wow::storage::OpenError),
     /// What was found is told already.
     #[error("")]
     Told,

@@ -1,0 +1,30 @@
+//! Accounts, and transfers of money between them.
+//!
+//! A transfer is three commands to two accounts, and between them anything may stop:
+//!
+//! ```text
+//! client       ── prepare ─────────▶ source   amount_locked, prepared
+//! TransferSaga ── entry ───────────▶ target   amount_entered; entry_failed where it is frozen
+//! TransferSaga ── confirm ─────────▶ source   confirmed
+//!         or   ── unlock_amount ───▶ source   amount_unlocked
+//! ```
+//!
+//! Money is conserved: at rest, the sum of balance and locked over all accounts is what they
+//! were created with. What is locked for a transfer leaves its account only once it has arrived,
+//! and goes back where the target refuses it for good.
+
+mod commands;
+mod state;
+#[cfg(test)]
+mod tests;
+mod transfer_saga;
+
+use wow::prelude::*;
+
+use state::Account;
+use transfer_saga::TransferSaga;
+
+/// Registers the domain's types.
+pub(crate) fn register(registry: RegistryBuilder) -> RegistryBuilder {
+    registry.register::<Account>().saga(TransferSaga)
+}

@@ -1,0 +1,41 @@
+//! Storage: the log, snapshots and checkpoints of a node, and every read of them, on a database.
+//!
+//! ```text
+//! callers ── append, save, move ──▶ writer  ── batch ──▶ BatchStore ─┐
+//!        └── find, load, probe ──▶ batcher ── batch ──▶ Reads ───────┴─▶ sqlite (others beside it)
+//! ```
+//!
+//! A database implements two traits: `BatchStore` writes a batch in one transaction, `Reads`
+//! answers a batch of questions. All else is shared: what may be in a batch ([`batch`]), what
+//! follows when it fails ([`writer`]), rows ([`rows`]), what the database says of itself
+//! ([`meta`]), and [`Storage`], which implements the kernel's ports.
+//!
+//! All I/O runs on the runtime that is handed in: a connection belongs to the runtime that made
+//! it, and callers live on threads that may be busy with user code. A caller holds a reply
+//! channel; when it goes away, nothing is cancelled.
+
+mod batch;
+mod batcher;
+mod error;
+mod meta;
+mod node;
+mod observer;
+mod queue;
+mod reader;
+mod readers;
+mod reads;
+mod rows;
+mod settings;
+mod show;
+mod sqlite;
+mod verify;
+mod writer;
+
+pub use error::OpenError;
+pub use meta::Meta;
+pub use node::Storage;
+pub use observer::{BatchOutcome, ReadBatch, ReadKind, StorageObserver, Unobserved, WrittenBatch};
+pub use reader::StorageReader;
+pub use settings::{BatchLimits, Durability, QueueLimits, StorageSettings};
+pub use show::ShownCommit;
+pub use verify::{Finding, Progress, Report, Step};

@@ -1,0 +1,326 @@
+//! A batch in one SQLite transaction.
+//!
+//! Rows go in as multi-row inserts with bound values. Batches have any size, and a text for each
+//! would never be prepared twice; so a batch is cut into chunks of a few sizes whose statements
+//! stay prepared.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use async_trait::async_trait;
+use sea_orm::{
+    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
+    SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait, Value,
+};
+use wow_kernel::commit::StoredSnapshot;
+use wow_kernel::id::{EpochMillis, PartitionNo, Position};
+use wow_kernel::ports::{AppendReceipt, Checkpoint, StorageError};
+
+use super::super::batch::{Batch, Entry, Written};
+use super::super::error::{BatchFault, Fault, UniqueKey};
+use super::super::rows::{self, Cells, signed};
+use super::super::writer::BatchStore;
+use super::connect::SqliteFile;
+use super::fault::{classify, classify_commit};
+use super::lock::FileLock;
+use super::statements;
+
+/// How many rows one statement writes; each batch is cut into these, largest first.
+const CHUNKS: [usize; 4] = [64, 16, 4, 1];
+
+static INSERT_COMMITS: LazyLock<[String; 4]> =
+    LazyLock::new(|| CHUNKS.map(statements::insert_commits));
+
+static SAVE_SNAPSHOTS: LazyLock<[String; 4]> =
+    LazyLock::new(|| CHUNKS.map(statements::save_snapshots));
+
+/// The one writer of a file.
+#[derive(Debug)]
+pub(super) struct SqliteWriter {
+    file: SqliteFile,
+    /// None after a failure, until the next batch connects again.
+    connection: Option<DatabaseConnection>,
+    /// The newest time this log was given: the machine's clock may step back, the log's doesn't.
+    newest_at: EpochMillis,
+    /// Held as long as anything may still be written.
+    _lock: FileLock,
+}
+
+impl SqliteWriter {
+    pub(super) fn new(
+        file: SqliteFile,
+        connection: DatabaseConnection,
+        newest_at: EpochMillis,
+        lock: FileLock,
+    ) -> Self {
+        Self {
+            file,
+            connection: Some(connection),
+            newest_at,
+            _lock: lock,
+        }
+    }
+
+    async fn connection(&mut self) -> Result<DatabaseConnection, DbErr> {
+        if let Some(connection) = &self.connection {
+            return Ok(connection.clone());
+        }
+        let connection = self.file.writer().await?;
+        self.connection = Some(connection.clone());
+        Ok(connection)
+    }
+
+    fn now(&mut self) -> EpochMillis {
+        let since_epoch = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let now = EpochMillis::try_from(since_epoch.as_millis()).unwrap_or(EpochMillis::MAX);
+        self.newest_at = self.newest_at.max(now);
+        self.newest_at
+    }
+}
+
+#[async_trait]
+impl BatchStore for SqliteWriter {
+    async fn execute(&mut self, batch: &Batch<'_>) -> Result<Written, BatchFault> {
+        let unavailable = |error: DbErr| BatchFault::Unavailable(error.to_string());
+        let connection = self.connection().await.map_err(unavailable)?;
+        let now = self.now();
+        // A deferred transaction would ask for the write lock in its middle, and fail there.
+        let immediate = TransactionOptions {
+            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+            ..TransactionOptions::default()
+        };
+        let begun = connection.begin_with_options(immediate).await;
+        let transaction = begun.map_err(|error| BatchFault::from(classify(&error)))?;
+        match write(&transaction, batch, now).await {
+            Ok(written) => match transaction.commit().await {
+                Ok(()) => Ok(written),
+                Err(error) => Err(classify_commit(&error)),
+            },
+            Err(fault) => {
+                let rolled_back = transaction.rollback().await;
+                // After some errors SQLite has rolled back by itself, and refuses to do it again;
+                // the writer then replaces the connection in any case.
+                match (rolled_back, BatchFault::from(fault)) {
+                    (Err(error), BatchFault::Taken(_) | BatchFault::Refused(_)) => {
+                        Err(unavailable(error))
+                    }
+                    (_, fault) => Err(fault),
+                }
+            }
+        }
+    }
+
+    async fn taken(&mut self, entries: &[&Entry]) -> Result<Vec<Option<UniqueKey>>, StorageError> {
+        let keys: Vec<_> = entries
+            .iter()
+            .map(|entry| {
+                let commit = &entry.commit;
+                let key = &commit.key;
+                (
+                    &key.tenant,
+                    &key.aggregate_type,
+                    &key.id,
+                    commit.version,
+                    &commit.request_id,
+                )
+            })
+            .collect();
+        let keys = json(&keys)?;
+        let connection = self.connection().await.map_err(|error| classify(&error))?;
+        let rows = connection
+            .query_all_raw(statement(&statements::TAKEN, [keys]))
+            .await;
+        let mut taken = vec![None; entries.len()];
+        for row in rows.map_err(|error| classify(&error))? {
+            let mut cells = Cells::new(&row);
+            let (index, request, version): (usize, bool, bool) =
+                (cells.number()?, cells.get()?, cells.get()?);
+            if let Some(key) = taken.get_mut(index) {
+                *key = match (request, version) {
+                    (true, _) => Some(UniqueKey::Request),
+                    (false, true) => Some(UniqueKey::Version),
+                    (false, false) => None,
+                };
+            }
+        }
+        Ok(taken)
+    }
+
+    async fn reset(&mut self) {
+        // Also where the rollback failed: SQLite rolls back by itself after some errors, and the
+        // driver then believes that a transaction is still open.
+        self.close().await;
+    }
+
+    async fn close(&mut self) {
+        if let Some(connection) = self.connection.take()
+            && let Err(error) = connection.close().await
+        {
+            tracing::warn!(%error, "a connection didn't close cleanly");
+        }
+    }
+}
+
+/// Everything of a batch, inside its transaction.
+async fn write(
+    transaction: &DatabaseTransaction,
+    batch: &Batch<'_>,
+    now: EpochMillis,
+) -> Result<Written, Fault> {
+    let receipts = insert(transaction, batch, now).await?;
+    save(transaction, &batch.snapshots.earlier, now).await?;
+    save(transaction, &batch.snapshots.newest, now).await?;
+    let moved = move_checkpoints(transaction, &batch.checkpoints, now).await?;
+    Ok(Written { receipts, moved })
+}
+
+/// Raises the heads, and inserts the entries at the positions that this gave (R80).
+async fn insert(
+    transaction: &DatabaseTransaction,
+    batch: &Batch<'_>,
+    now: EpochMillis,
+) -> Result<Vec<AppendReceipt>, Fault> {
+    if batch.entries.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut next = raise_heads(transaction, &batch.entries).await?;
+    let mut receipts = Vec::with_capacity(batch.entries.len());
+    for entry in &batch.entries {
+        let partition = entry.commit.partition;
+        let position = next
+            .get_mut(&partition)
+            .ok_or_else(|| Fault::Refused(format!("there is no partition {partition}")))?;
+        receipts.push(AppendReceipt {
+            position: *position,
+            committed_at: now,
+        });
+        *position += 1;
+    }
+    let mut order = &batch.by_request()[..];
+    for (rows, text) in CHUNKS.iter().zip(&*INSERT_COMMITS) {
+        while let Some((chunk, rest)) = order.split_at_checked(*rows) {
+            let mut values = Vec::with_capacity(rows * 17);
+            for index in chunk {
+                let position = receipts[*index].position;
+                rows::push_commit(&mut values, batch.entries[*index], position, now);
+            }
+            execute(transaction, text, values).await?;
+            order = rest;
+        }
+    }
+    Ok(receipts)
+}
+
+/// The first new position of each partition.
+async fn raise_heads(
+    transaction: &DatabaseTransaction,
+    entries: &[&Entry],
+) -> Result<BTreeMap<PartitionNo, Position>, Fault> {
+    let mut counts: BTreeMap<PartitionNo, u64> = BTreeMap::new();
+    for entry in entries {
+        *counts.entry(entry.commit.partition).or_default() += 1;
+    }
+    let raised: Vec<_> = counts.iter().collect();
+    let raised = json(&raised).map_err(|error| Fault::Refused(error.to_string()))?;
+    let rows = transaction
+        .query_all_raw(statement(&statements::RAISE_HEADS, [raised]))
+        .await;
+    let mut next = BTreeMap::new();
+    for row in rows.map_err(|error| classify(&error))? {
+        let mut cells = Cells::new(&row);
+        let corrupt = |error: StorageError| Fault::Corrupt(error.to_string());
+        let partition = PartitionNo(cells.number().map_err(corrupt)?);
+        let head: Position = cells.number().map_err(corrupt)?;
+        let count = counts.get(&partition).copied().unwrap_or_default();
+        next.insert(partition, head - count + 1);
+    }
+    Ok(next)
+}
+
+async fn save(
+    transaction: &DatabaseTransaction,
+    mut snapshots: &[&StoredSnapshot],
+    now: EpochMillis,
+) -> Result<(), Fault> {
+    for (rows, text) in CHUNKS.iter().zip(&*SAVE_SNAPSHOTS) {
+        while let Some((chunk, rest)) = snapshots.split_at_checked(*rows) {
+            let mut values = Vec::with_capacity(rows * 19);
+            for snapshot in chunk {
+                rows::push_snapshot(&mut values, snapshot, now)
+                    .map_err(|error| Fault::Refused(error.to_string()))?;
+            }
+            execute(transaction, text, values).await?;
+            snapshots = rest;
+        }
+    }
+    Ok(())
+}
+
+/// For each checkpoint, whether it moved (R81).
+async fn move_checkpoints(
+    transaction: &DatabaseTransaction,
+    checkpoints: &[&Checkpoint],
+    now: EpochMillis,
+) -> Result<Vec<bool>, Fault> {
+    if checkpoints.is_empty() {
+        return Ok(Vec::new());
+    }
+    let keys: Vec<_> = checkpoints
+        .iter()
+        .map(|checkpoint| {
+            (
+                &checkpoint.subscription,
+                checkpoint.partition,
+                signed(checkpoint.position),
+                signed(checkpoint.epoch),
+                signed(checkpoint.generation),
+            )
+        })
+        .collect();
+    let keys = json(&keys).map_err(|error| Fault::Refused(error.to_string()))?;
+    let text = &statements::MOVE_CHECKPOINTS;
+    let values = [Value::from(keys), Value::from(now)];
+    let rows = transaction.query_all_raw(statement(text, values)).await;
+    let mut moved = vec![false; checkpoints.len()];
+    for row in rows.map_err(|error| classify(&error))? {
+        let mut cells = Cells::new(&row);
+        let corrupt = |error: StorageError| Fault::Corrupt(error.to_string());
+        let subscription: String = cells.get().map_err(corrupt)?;
+        let partition = PartitionNo(cells.number().map_err(corrupt)?);
+        let index = checkpoints.iter().position(|checkpoint| {
+            checkpoint.subscription == subscription && checkpoint.partition == partition
+        });
+        if let Some(index) = index {
+            moved[index] = true;
+        }
+    }
+    Ok(moved)
+}
+
+async fn execute(
+    transaction: &DatabaseTransaction,
+    text: &str,
+    values: Vec<Value>,
+) -> Result<(), Fault> {
+    let done = transaction.execute_raw(statement(text, values)).await;
+    done.map(|_| ()).map_err(|error| classify(&error))
+}
+
+/// A statement with its parameters.
+pub(super) fn statement<V: Into<Value>>(
+    text: &str,
+    values: impl IntoIterator<Item = V>,
+) -> Statement {
+    Statement::from_sql_and_values(DbBackend::Sqlite, text, values.into_iter().map(Into::into))
+}
+
+/// Keys as the one JSON parameter of a statement.
+pub(super) fn json<T: serde::Serialize>(keys: &T) -> Result<String, StorageError> {
+    rows::json(keys).map_err(|error| StorageError::Unavailable(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,14 @@
+//! Storage on real databases.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that can't go on should say where"
+)]
+
+mod batches;
+mod conformance;
+mod full_disk;
+mod opening;
+mod reads;
+mod support;
+mod verify;
