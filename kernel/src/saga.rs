@@ -15,6 +15,10 @@ pub const SAGA_DEPTH_MAX: u32 = 32;
 /// The header that counts how many sagas led to a command.
 pub const DEPTH_HEADER: &str = "wow-saga-depth";
 
+/// The longest context and saga name together, in bytes: with what else a saga's request id
+/// holds, at its longest, they have to fit into 128 characters.
+pub(crate) const NAMES_BYTES_MAX: usize = 80;
+
 /// Where the numbers of answers to refusals begin: no entry sends that many commands.
 const ANSWERS_FROM: usize = 1_000_000;
 

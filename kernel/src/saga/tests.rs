@@ -198,3 +198,24 @@ fn r83_a_command_is_traced_with_its_entry() {
     let names: Vec<_> = headers.keys().map(String::as_str).collect();
     assert_eq!(names, ["traceparent", "tracestate", DEPTH_HEADER]);
 }
+
+#[test]
+fn r83_the_longest_request_id_is_an_id() {
+    let newest = Commit {
+        partition: PartitionNo(65_535),
+        position: i64::MAX as u64,
+        ..entry()
+    };
+    let index = SagaIndex::Answer {
+        refused: 9_999,
+        answer: 999,
+    };
+    let (context, name) = ("c".repeat(NAMES_BYTES_MAX - 48), "s".repeat(48));
+    let id = request_id(&context, &name, &newest, index);
+    assert!(id.as_str().len() <= 128, "{id}");
+
+    let long = RegistryBuilder::new("c".repeat(NAMES_BYTES_MAX))
+        .register::<Order>()
+        .saga(Billing);
+    assert!(long.build().is_err());
+}
