@@ -1,8 +1,10 @@
 //! The shipped binary as its users meet it: arguments in; output and exit codes out.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -157,7 +159,6 @@ fn the_configuration_is_printed_with_its_sources_and_without_its_secrets() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    use std::process::Stdio;
     let mut child = Command::new(env!("CARGO_BIN_EXE_wow"))
         .args(["id", "--count", "1000000"])
         .stdout(Stdio::piped())
@@ -167,4 +168,192 @@ fn a_reader_that_goes_away_is_no_failure() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((code(&output), stderr(&output)), (0, String::new()));
+}
+
+/// A node of the test's own, killed when the test is over.
+struct Node {
+    process: Child,
+    address: String,
+}
+
+impl Node {
+    fn serve(folder: &Path) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_wow"))
+            .args([
+                "serve",
+                "--set",
+                "http.bind=127.0.0.1:0",
+                "--set",
+                "admin.bind=127.0.0.1:0",
+            ])
+            .current_dir(folder)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let line = lines
+            .find(|line| line.as_ref().unwrap().starts_with("http"))
+            .unwrap()
+            .unwrap();
+        let address = line
+            .split("http://")
+            .nth(1)
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .to_owned();
+        Self { process, address }
+    }
+
+    /// Posts a body, and gives the answer's.
+    fn post(&self, path: &str, body: &str) -> Value {
+        let mut connection = TcpStream::connect(&self.address).unwrap();
+        write!(
+            connection,
+            "POST {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap_or_else(|_| panic!("{answer}"))
+    }
+
+    /// Stops it as an operator does.
+    fn stop(mut self) -> i32 {
+        let id = self.process.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &id])
+                .status()
+                .unwrap()
+                .success()
+        );
+        self.process.wait().unwrap().code().unwrap()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // It has ended where the test went well.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn migrating_creates_the_database_and_can_be_repeated() {
+    let folder = tempfile::tempdir().unwrap();
+    let migrate = || wow(folder.path(), &["migrate"], &[]);
+    for _ in 0..2 {
+        let output = migrate();
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_eq!(
+            stdout(&output),
+            "the schema of sqlite://data/wow.db is up to date\n"
+        );
+    }
+    assert!(folder.path().join("data/wow.db").exists());
+    let memory = wow(
+        folder.path(),
+        &["migrate", "--set", "storage.url=memory:"],
+        &[],
+    );
+    assert_eq!(stdout(&memory), "memory: has no schema\n");
+}
+
+#[test]
+fn the_log_is_read_and_verified_beside_a_running_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = Node::serve(folder.path());
+    let created = node.post(
+        "/account/create_account",
+        "{\"name\":\"Ada\",\"balance\":7}",
+    );
+    let id = created["aggregateId"].as_str().unwrap();
+
+    let shown = wow(folder.path(), &["log", "show", "account", id], &[]);
+    assert_eq!(code(&shown), 0, "{}", stderr(&shown));
+    let text = stdout(&shown);
+    assert!(text.contains("  create_account  request ") && text.contains("by anonymous\n"));
+    assert!(
+        text.ends_with("        account_created {\"name\":\"Ada\",\"balance\":7}\n"),
+        "{text}"
+    );
+    let json = wow(
+        folder.path(),
+        &["log", "show", "account", id, "--json"],
+        &[],
+    );
+    let commits: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(commits[0]["requestId"], created["requestId"]);
+    assert_eq!(commits[0]["events"][0]["body"]["balance"], 7);
+
+    let verified = wow(folder.path(), &["log", "verify"], &[]);
+    assert_eq!(code(&verified), 0, "{}", stdout(&verified));
+    assert!(stdout(&verified).starts_with("1 entries of 1 aggregates, 1 snapshots"));
+    let refused = wow(folder.path(), &["migrate"], &[]);
+    assert_eq!(code(&refused), 1);
+    assert!(
+        stderr(&refused).contains("is in use by another node"),
+        "{}",
+        stderr(&refused)
+    );
+    assert_eq!(
+        node.stop(),
+        0,
+        "R34: a stop that was asked for is no failure"
+    );
+}
+
+#[test]
+fn what_is_not_there_or_not_right_exits_with_1() {
+    let folder = tempfile::tempdir().unwrap();
+    for absent in [&["log", "verify"][..], &["log", "show", "account", "a"]] {
+        let output = wow(folder.path(), absent, &[]);
+        assert_eq!(code(&output), 1);
+        assert!(
+            stderr(&output).contains("there is no database"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    assert_eq!(code(&wow(folder.path(), &["migrate"], &[])), 0);
+    let unknown = wow(folder.path(), &["log", "show", "account", "a"], &[]);
+    assert_eq!(code(&unknown), 1);
+    assert_eq!(
+        stderr(&unknown),
+        "wow: (0)/account/a has no commits after version 0\n"
+    );
+    spoil(folder.path());
+    let output = wow(folder.path(), &["log", "verify"], &[]);
+    assert_eq!(code(&output), 1, "{}", stdout(&output));
+    assert!(
+        stdout(&output).contains("wrong: partition 5: "),
+        "{}",
+        stdout(&output)
+    );
+    let output = wow(folder.path(), &["log", "verify", "--json"], &[]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (code(&output), report["findings"].as_array().unwrap().len()),
+        (1, 1)
+    );
+}
+
+/// Claims an entry that no log holds.
+fn spoil(folder: &Path) {
+    use sea_orm::ConnectionTrait as _;
+    let url = format!("sqlite://{}/data/wow.db", folder.display());
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let database = sea_orm::Database::connect(url).await.unwrap();
+        let text = "update log_partition set head = 1 where partition_no = 5";
+        let done = database.execute_unprepared(text).await.unwrap();
+        assert_eq!(done.rows_affected(), 1);
+        database.close().await.unwrap();
+    });
 }

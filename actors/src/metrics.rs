@@ -62,12 +62,7 @@ impl Metrics {
         let counter = |name: &str, help: &str| {
             register(registry, IntCounter::with_opts(Opts::new(name, help))?)
         };
-        let histogram = HistogramOpts::new(
-            "wow_command_duration_seconds",
-            "Time from submission until the caller was answered, by the stage it waited for.",
-        )
-        .buckets(SECONDS.to_vec());
-        let durations = register(registry, HistogramVec::new(histogram, &["stage"])?)?;
+        let durations = durations(registry)?;
         let slow_turn = HistogramOpts::new(
             "wow_slow_turn_seconds",
             "Turns of command functions of 100 ms and more, which hold up other lanes.",
@@ -198,6 +193,15 @@ impl Metrics {
     pub(crate) fn signals_lost(&self) {
         self.signals_lost.inc();
     }
+}
+
+fn durations(registry: &Registry) -> Result<HistogramVec, prometheus::Error> {
+    let options = HistogramOpts::new(
+        "wow_command_duration_seconds",
+        "Time from submission until the caller was answered, by the stage it waited for.",
+    );
+    let options = options.buckets(SECONDS.to_vec());
+    register(registry, HistogramVec::new(options, &["stage"])?)
 }
 
 /// What becomes of commands, as labels.

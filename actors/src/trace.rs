@@ -15,10 +15,10 @@ pub(crate) fn command_span(headers: &Headers) -> Span {
         aggregate_type = Empty,
         command_type = Empty,
     );
-    if !span.is_disabled() {
-        if let Some(trace_id) = headers.get("traceparent").and_then(|text| trace_id(text)) {
-            span.record("trace_id", trace_id);
-        }
+    if !span.is_disabled()
+        && let Some(trace_id) = headers.get("traceparent").and_then(|text| trace_id(text))
+    {
+        span.record("trace_id", trace_id);
     }
     span
 }

@@ -61,6 +61,14 @@ pub enum NodeError {
     /// Metrics can't be registered.
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
+    /// The configuration asks for what this version doesn't have.
+    #[error("{key} is set, and this version has no {what} yet; leave it out")]
+    NotYet {
+        /// The key.
+        key: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
     /// No thread could be made.
     #[error("threads can't be started: {0}")]
     Threads(#[source] io::Error),
@@ -189,6 +197,7 @@ impl NodeBuilder {
             services,
             authorizer,
         } = self;
+        check_supported(&config)?;
         let registry = Arc::new(types.build().map_err(NodeError::Types)?);
         let metrics = prometheus::Registry::new();
         register_build(&metrics)?;
@@ -214,14 +223,27 @@ impl NodeBuilder {
             metrics,
             addresses: Addresses::default(),
         };
-        if listens {
-            if let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
-                node.stop().await;
-                return Err(error);
-            }
+        if listens && let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
+            node.stop().await;
+            return Err(error);
         }
         Ok(node)
     }
+}
+
+/// Refuses what the configuration knows and this version can't do: silence would promise it.
+fn check_supported(config: &Config) -> Result<(), NodeError> {
+    let not_yet = |key, what| Err(NodeError::NotYet { key, what });
+    if config.cluster.enabled {
+        return not_yet("cluster.enabled", "cluster channel");
+    }
+    if config.kafka.brokers.is_some() {
+        return not_yet("kafka.brokers", "command topics");
+    }
+    if config.telemetry.otlp_endpoint.is_some() {
+        return not_yet("telemetry.otlp-endpoint", "trace export");
+    }
+    Ok(())
 }
 
 #[allow(clippy::too_many_arguments, reason = "the parts of a node, each once")]

@@ -7,8 +7,10 @@
 //! routers     which router each aggregate type has
 //! servers     the thread that the public and the admin port live on
 //! metrics     what storage tells, as metrics
+//! read        states, for code in the node's own process
 //! settings    what each part is told, out of the configuration
 //! maintenance what is done to storage without a node
+//! signal      what tells a process to stop
 //! ```
 
 mod backend;
@@ -16,9 +18,11 @@ mod builder;
 mod gateway;
 mod maintenance;
 mod metrics;
+mod read;
 mod routers;
 mod servers;
 pub mod settings;
+mod signal;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,11 +30,14 @@ use std::sync::Arc;
 use actix::Recipient;
 use wow_actors::{Handle, RunningSystem, StopReport, Submit};
 use wow_kernel::error::CommandError;
+use wow_kernel::model::Aggregate;
 use wow_kernel::read::Reader;
 
 pub use builder::{NodeBuilder, NodeError};
 pub use maintenance::migrate;
+pub use read::Read;
 pub use routers::RouterError;
+pub use signal::StopSignal;
 
 use backend::Backend;
 use servers::Servers;
@@ -71,7 +78,15 @@ impl Node {
         self.system.handle().admission()
     }
 
-    /// Reads states, snapshots and commits.
+    /// Reads the newest state of an aggregate: `node.read::<Account>("a-1").await?`.
+    ///
+    /// It answers as any read does: what doesn't exist, is deleted, or is not the caller's to
+    /// see, is [`CommandError::NotFound`].
+    pub fn read<A: Aggregate>(&self, aggregate_id: impl Into<String>) -> Read<A> {
+        Read::new(self.reader(), aggregate_id.into())
+    }
+
+    /// Reads states at any version or time, snapshots and commits.
     #[must_use]
     pub fn reader(&self) -> Arc<Reader> {
         Arc::clone(&self.reader)
@@ -91,12 +106,20 @@ impl Node {
 
     /// Runs until SIGTERM or SIGINT, then stops (R34).
     ///
+    /// A signal that comes before this is called ends the process where it stands. To be told of
+    /// those too, listen first: [`StopSignal::listen`], start, [`Node::run_until`].
+    ///
     /// # Errors
     /// When the process can't listen for signals.
     pub async fn run_until_stopped(self) -> std::io::Result<StopReport> {
-        let signal = stop_signal().await?;
+        Ok(self.run_until(StopSignal::listen()?).await)
+    }
+
+    /// Runs until the signal, or not at all where it has come already, then stops (R34).
+    pub async fn run_until(self, signal: StopSignal) -> StopReport {
+        let signal = signal.received().await;
         tracing::info!(signal, "stopping");
-        Ok(self.stop().await)
+        self.stop().await
     }
 
     /// Stops in order (R34): readiness turns false, commands are taken for `runtime.drain-delay`
@@ -112,22 +135,4 @@ impl Node {
         tracing::info!(unfinished = report.unfinished, "stopped");
         report
     }
-}
-
-#[cfg(unix)]
-async fn stop_signal() -> std::io::Result<&'static str> {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    })
-}
-
-#[cfg(not(unix))]
-async fn stop_signal() -> std::io::Result<&'static str> {
-    tokio::signal::ctrl_c().await?;
-    Ok("interrupt")
 }

@@ -14,7 +14,11 @@ pub fn telemetry(config: &Config) -> TelemetrySettings {
             Format::Json => LogFormat::Json,
         });
     TelemetrySettings {
-        filter: config.telemetry.log.as_str().to_owned(),
+        // What these libraries tell at info is not about this node; a filter may still ask for it.
+        filter: format!(
+            "sea_orm_migration=warn,actix_server=warn,{}",
+            config.telemetry.log.as_str()
+        ),
         format: match format {
             LogFormat::Text => Format::Text,
             LogFormat::Json => Format::Json,

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use wow_kernel::ports::StorageError;
 
 use super::observer::{ReadBatch, ReadKind, StorageObserver};
+use super::queue::take;
 
 /// The answers of one query, one for each question; or why there are none at all.
 pub(super) type Answers<A> = Result<Vec<Result<A, StorageError>>, StorageError>;
@@ -93,16 +94,8 @@ async fn run<Q, A, F, Fut>(
     Fut: Future<Output = Answers<A>>,
 {
     loop {
-        let mut asked = Vec::new();
-        let count = tokio::select! {
-            biased;
-            count = queue.recv_many(&mut asked, limits.batch) => count,
-            () = stop.cancelled() => {
-                queue.close();
-                queue.recv_many(&mut asked, limits.batch).await
-            }
-        };
-        if count == 0 {
+        let mut asked = take(&mut queue, limits.batch, &stop).await;
+        if asked.is_empty() {
             return;
         }
         // Nobody waits any more for an answer to these.

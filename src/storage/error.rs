@@ -13,6 +13,9 @@ pub enum OpenError {
     /// The URL is none, or has parts that this backend doesn't take.
     #[error("storage.url can't be used: {0}")]
     Url(String),
+    /// A log needs a partition.
+    #[error("log.partitions is 0; it has to be at least 1")]
+    NoPartitions,
     /// Another process has this file open.
     #[error(
         "{} is in use by another node{}; one file serves one node: stop that one, or use another file",

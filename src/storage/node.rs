@@ -17,9 +17,9 @@ use wow_kernel::ports::{
     PartitionHead, Probe, RequestLookup, SnapshotStore, StorageError,
 };
 
-use super::batcher::{Answers, Batcher, ReadLimits};
 use super::error::OpenError;
-use super::observer::{ReadKind, StorageObserver};
+use super::observer::StorageObserver;
+use super::readers::Readers;
 use super::reads::{
     AggregatePage, CheckpointQuestion, PartitionPage, ProbeQuestion, Reads, RequestQuestion,
 };
@@ -33,24 +33,41 @@ pub struct Storage {
     partitions: u32,
     /// A partition is always with the same writer, so an aggregate is too.
     writers: Vec<WriterHandle>,
-    requests: Batcher<RequestQuestion, Option<Commit>>,
-    histories: Batcher<AggregateKey, ColdHistory>,
-    probes: Batcher<ProbeQuestion, Probe>,
-    aggregate_pages: Batcher<AggregatePage, Vec<Commit>>,
-    partition_pages: Batcher<PartitionPage, Vec<Commit>>,
-    snapshots: Batcher<AggregateKey, Option<StoredSnapshot>>,
-    snapshot_versions: Batcher<Vec<AggregateKey>, Vec<Version>>,
-    heads: Batcher<Vec<PartitionNo>, Vec<PartitionHead>>,
-    checkpoints: Batcher<CheckpointQuestion, Vec<Checkpoint>>,
-    running: Running,
-}
-
-/// The tasks behind the queues, and what ends them.
-struct Running {
+    readers: Readers,
     runtime: Handle,
     stop: CancellationToken,
+    /// None once it is closed.
+    running: Arc<Mutex<Option<Running>>>,
+}
+
+/// The tasks behind the queues, and what has to be ended after them.
+struct Running {
+    writers: Vec<JoinHandle<Box<dyn BatchStore>>>,
+    readers: Vec<JoinHandle<()>>,
     reads: Arc<dyn Reads>,
-    tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+impl Running {
+    /// Ends the readers before the writers: SQLite's last connection puts the WAL into the file,
+    /// and only one that writes can.
+    async fn end(self) {
+        let mut stores = Vec::new();
+        for writer in self.writers {
+            match writer.await {
+                Ok(store) => stores.push(store),
+                Err(error) => tracing::error!(%error, "a log writer failed"),
+            }
+        }
+        for reader in self.readers {
+            if let Err(error) = reader.await {
+                tracing::error!(%error, "a reader of storage failed");
+            }
+        }
+        self.reads.close().await;
+        for mut store in stores {
+            store.close().await;
+        }
+    }
 }
 
 impl fmt::Debug for Storage {
@@ -72,15 +89,14 @@ impl Storage {
         runtime: Handle,
         observer: Arc<dyn StorageObserver>,
     ) -> Result<Self, OpenError> {
+        if settings.partitions == 0 {
+            return Err(OpenError::NoPartitions);
+        }
+        // Other databases join here, by the scheme of their URL.
         if !sqlite::accepts(&settings.url) {
             let scheme = settings.url.split(':').next().unwrap_or_default();
             let reason = format!("'{scheme}' is no database this binary knows; it knows sqlite");
             return Err(OpenError::Url(reason));
-        }
-        if settings.partitions == 0 {
-            return Err(OpenError::Url(
-                "log.partitions is 0; it has to be at least 1".to_owned(),
-            ));
         }
         // On the runtime, for connections belong to where they are made.
         let opening = runtime.spawn(sqlite::open(settings.clone(), Arc::clone(&observer)));
@@ -88,77 +104,49 @@ impl Storage {
             .await
             .unwrap_or_else(|error| Err(OpenError::Corrupt(format!("opening it failed: {error}"))));
         let (writer, reads) = opened?;
+        let reads = Arc::new(reads);
         Ok(Self::start(
             &settings,
             runtime,
-            observer,
+            &observer,
             vec![writer],
-            Arc::new(reads),
+            reads,
         ))
     }
 
     fn start<S: BatchStore>(
         settings: &StorageSettings,
         runtime: Handle,
-        observer: Arc<dyn StorageObserver>,
+        observer: &Arc<dyn StorageObserver>,
         stores: Vec<S>,
         reads: Arc<dyn Reads>,
     ) -> Self {
         let stop = CancellationToken::new();
-        let mut tasks = Vec::new();
         let mut writers = Vec::new();
+        let mut writing = Vec::new();
         for store in stores {
             let (handle, queue) = WriterHandle::new(settings.queue);
-            let writer = Writer::new(queue, store, settings.batch, Arc::clone(&observer));
-            tasks.push(runtime.spawn(writer.run(stop.clone())));
+            let writer = Writer::new(queue, store, settings.batch, Arc::clone(observer));
+            let stop = stop.clone();
+            writing.push(runtime.spawn(async move {
+                let store: Box<dyn BatchStore> = Box::new(writer.run(stop).await);
+                store
+            }));
             writers.push(handle);
         }
-        let mut start = Starter {
-            settings,
-            runtime: &runtime,
-            observer,
-            stop: &stop,
-            reads: &reads,
-            tasks: &mut tasks,
+        let (readers, reading) = Readers::start(settings, &runtime, observer, &stop, &reads);
+        let running = Running {
+            writers: writing,
+            readers: reading,
+            reads,
         };
         Self {
             partitions: settings.partitions,
             writers,
-            requests: start.batcher(ReadKind::Request, 256, |reads, asked| async move {
-                reads.requests(asked).await
-            }),
-            histories: start.batcher(ReadKind::History, 64, |reads, asked| async move {
-                reads.histories(asked).await
-            }),
-            probes: start.batcher(ReadKind::Probe, 256, |reads, asked| async move {
-                reads.probes(asked).await
-            }),
-            aggregate_pages: start.batcher(ReadKind::Aggregate, 16, |reads, asked| async move {
-                reads.aggregates(asked).await
-            }),
-            partition_pages: start.batcher(ReadKind::Partition, 16, |reads, asked| async move {
-                reads.partitions(asked).await
-            }),
-            snapshots: start.batcher(ReadKind::Snapshot, 64, |reads, asked| async move {
-                reads.snapshots(asked).await
-            }),
-            snapshot_versions: start.batcher(
-                ReadKind::SnapshotVersion,
-                64,
-                |reads, asked| async move { reads.snapshot_versions(asked).await },
-            ),
-            heads: start.batcher(ReadKind::Head, 64, |reads, asked| async move {
-                reads.heads(asked).await
-            }),
-            checkpoints: start.batcher(ReadKind::Checkpoint, 64, |reads, asked| async move {
-                reads.checkpoints(asked).await
-            }),
-            running: Running {
-                runtime,
-                stop,
-                reads,
-                tasks: Arc::new(Mutex::new(tasks)),
-            },
+            readers,
+            runtime,
+            stop,
+            running: Arc::new(Mutex::new(Some(running))),
         }
     }
 
@@ -168,22 +156,17 @@ impl Storage {
     }
 
     /// Ends storage: what is queued is still written and answered, what comes later is refused,
-    /// and the file is free for another node when this returns. Safe to call again.
+    /// and the file is whole and free for another node when this returns. Safe to call again.
     pub async fn close(&self) {
-        self.running.stop.cancel();
-        let (tasks, reads) = (
-            Arc::clone(&self.running.tasks),
-            Arc::clone(&self.running.reads),
-        );
-        // On a task of its own: a caller that goes away doesn't leave it half closed.
-        let closing = self.running.runtime.spawn(async move {
-            let mut tasks = tasks.lock().await;
-            for task in tasks.drain(..) {
-                if let Err(error) = task.await {
-                    tracing::error!(%error, "a task of storage failed");
-                }
+        self.stop.cancel();
+        let running = Arc::clone(&self.running);
+        // On a task of its own: a caller that goes away doesn't leave it half closed. A second
+        // caller waits for the first at the lock.
+        let closing = self.runtime.spawn(async move {
+            let mut running = running.lock().await;
+            if let Some(running) = running.take() {
+                running.end().await;
             }
-            reads.close().await;
         });
         if let Err(error) = closing.await {
             tracing::error!(%error, "storage didn't close cleanly");
@@ -192,42 +175,6 @@ impl Storage {
 
     fn writer(&self, partition: PartitionNo) -> &WriterHandle {
         &self.writers[partition.0 as usize % self.writers.len()]
-    }
-}
-
-/// Starts batchers.
-struct Starter<'s> {
-    settings: &'s StorageSettings,
-    runtime: &'s Handle,
-    observer: Arc<dyn StorageObserver>,
-    stop: &'s CancellationToken,
-    reads: &'s Arc<dyn Reads>,
-    tasks: &'s mut Vec<JoinHandle<()>>,
-}
-
-impl Starter<'_> {
-    fn batcher<Q, A, F, Fut>(&mut self, kind: ReadKind, batch: usize, ask: F) -> Batcher<Q, A>
-    where
-        Q: Send + 'static,
-        A: Send + 'static,
-        F: Fn(Arc<dyn Reads>, Vec<Q>) -> Fut + Send + 'static,
-        Fut: Future<Output = Answers<A>> + Send + 'static,
-    {
-        let limits = ReadLimits {
-            kind,
-            batch,
-            timeout: self.settings.statement_timeout,
-        };
-        let reads = Arc::clone(self.reads);
-        let (batcher, task) = Batcher::spawn(
-            self.runtime,
-            limits,
-            Arc::clone(&self.observer),
-            self.stop.clone(),
-            move |asked| ask(Arc::clone(&reads), asked),
-        );
-        self.tasks.push(task);
-        batcher
     }
 }
 
@@ -252,7 +199,8 @@ impl CommitLog for Storage {
         limit: usize,
     ) -> Result<Vec<Commit>, StorageError> {
         let up_to = end(after, up_to, limit);
-        self.aggregate_pages
+        self.readers
+            .aggregate_pages
             .ask(AggregatePage {
                 key: key.clone(),
                 after,
@@ -268,7 +216,8 @@ impl CommitLog for Storage {
         limit: usize,
     ) -> Result<Vec<Commit>, StorageError> {
         let up_to = end(after, Position::MAX, limit);
-        self.partition_pages
+        self.readers
+            .partition_pages
             .ask(PartitionPage {
                 partition,
                 after,
@@ -278,7 +227,7 @@ impl CommitLog for Storage {
     }
 
     async fn heads(&self, partitions: &[PartitionNo]) -> Result<Vec<PartitionHead>, StorageError> {
-        self.heads.ask(partitions.to_vec()).await
+        self.readers.heads.ask(partitions.to_vec()).await
     }
 }
 
@@ -295,14 +244,14 @@ impl RequestLookup for Storage {
             aggregate_type: aggregate_type.clone(),
             request_id: request_id.clone(),
         };
-        self.requests.ask(question).await
+        self.readers.requests.ask(question).await
     }
 }
 
 #[async_trait]
 impl History for Storage {
     async fn load(&self, key: &AggregateKey) -> Result<ColdHistory, StorageError> {
-        self.histories.ask(key.clone()).await
+        self.readers.histories.ask(key.clone()).await
     }
 
     async fn probe(
@@ -314,7 +263,7 @@ impl History for Storage {
             key: key.clone(),
             request_id: request_id.cloned(),
         };
-        self.probes.ask(question).await
+        self.readers.probes.ask(question).await
     }
 }
 
@@ -330,11 +279,11 @@ impl SnapshotStore for Storage {
     }
 
     async fn find(&self, key: &AggregateKey) -> Result<Option<StoredSnapshot>, StorageError> {
-        self.snapshots.ask(key.clone()).await
+        self.readers.snapshots.ask(key.clone()).await
     }
 
     async fn versions(&self, keys: &[AggregateKey]) -> Result<Vec<Version>, StorageError> {
-        self.snapshot_versions.ask(keys.to_vec()).await
+        self.readers.snapshot_versions.ask(keys.to_vec()).await
     }
 }
 
@@ -349,7 +298,7 @@ impl CheckpointStore for Storage {
             subscription: subscription.to_owned(),
             partitions: partitions.to_vec(),
         };
-        self.checkpoints.ask(question).await
+        self.readers.checkpoints.ask(question).await
     }
 
     async fn save(&self, checkpoint: Checkpoint) -> Result<bool, StorageError> {

@@ -25,6 +25,7 @@ use wow_kernel::ports::{AppendError, AppendReceipt, Checkpoint, StorageError};
 use super::batch::{Append, Batch, Entry, Move, Pending, Save, Work, Written};
 use super::error::{BatchFault, UniqueKey};
 use super::observer::{BatchOutcome, StorageObserver, WrittenBatch};
+use super::queue::take;
 use super::settings::{BatchLimits, QueueLimits};
 
 /// What a database does for a log writer. Each writer has one of its own, with a connection of
@@ -175,8 +176,8 @@ impl<S: BatchStore> Writer<S> {
     }
 
     /// Writes until it is told to stop or nobody can hand it work any more; what is queued by
-    /// then is still written.
-    pub(super) async fn run(mut self, stop: CancellationToken) {
+    /// then is still written. Gives the database back, for its owner to close.
+    pub(super) async fn run(mut self, stop: CancellationToken) -> S {
         while let Some(pending) = self.gather(&stop).await {
             // A panic would be a fault of ours. Its batch is answered as unknown, for its reply
             // channels are dropped; the node goes on with a new connection.
@@ -186,23 +187,14 @@ impl<S: BatchStore> Writer<S> {
                 self.store.reset().await;
             }
         }
-        self.store.close().await;
+        self.store
     }
 
     /// The next batch: waits for work, then takes what is there.
     async fn gather(&mut self, stop: &CancellationToken) -> Option<Pending> {
-        let mut taken = Vec::new();
         if self.waiting.is_empty() {
-            let first = tokio::select! {
-                biased;
-                count = self.queue.recv_many(&mut taken, self.limits.rows) => count,
-                () = stop.cancelled() => {
-                    // From here on the queue only empties.
-                    self.queue.close();
-                    self.queue.recv_many(&mut taken, self.limits.rows).await
-                }
-            };
-            if first == 0 {
+            let taken = take(&mut self.queue, self.limits.rows, stop).await;
+            if taken.is_empty() {
                 return None;
             }
             self.waiting.extend(taken);
@@ -212,14 +204,14 @@ impl<S: BatchStore> Writer<S> {
         {
             self.waiting.push_back(work);
         }
-        // What can't share this batch is first in line for the next one.
+        // Strictly in order of arrival: what is behind a piece of work that can't share this batch
+        // may have been decided on it.
         let mut pending = Pending::default();
-        for work in std::mem::take(&mut self.waiting) {
-            if pending.admits(&work, &self.limits) {
-                pending.push(work);
-            } else {
-                self.waiting.push_back(work);
-            }
+        while let Some(work) = self
+            .waiting
+            .pop_front_if(|work| pending.admits(work, &self.limits))
+        {
+            pending.push(work);
         }
         self.observer
             .writer_queue(self.waiting.len() + self.queue.len());
@@ -371,3 +363,6 @@ fn fail(pending: Pending, fault: &BatchFault) {
         let _ = moved.reply.send(Err(fault.to_storage_error()));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,7 +44,8 @@ impl Admission {
         } = admitted;
         let submission = *submission;
         check_wait(&submission.wait, self.limits.wait_timeout_max)?;
-        let is_system = matches!(submission.request_id, Some(SubmittedRequestId::System(_)));
+        let is_system = matches!(submission.request_id, Some(SubmittedRequestId::System(_)))
+            || !submission.chain.is_empty();
         check_headers(&submission.headers, is_system)?;
         if submission.chain.len() > CHAIN_DEPTH_MAX {
             return Err(CommandError::ChainTooDeep {

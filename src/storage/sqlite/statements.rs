@@ -197,3 +197,51 @@ pub(super) fn save_snapshots(rows: usize) -> String {
         table = snapshot::TABLE,
     )
 }
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    reason = "a test that can't go on should say where"
+)]
+mod tests {
+    use sea_orm::{ConnectOptions, ConnectionTrait, Database, DbBackend, Statement};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_statement_scans_a_table_that_grows() {
+        let mut options = ConnectOptions::new("sqlite::memory:");
+        options.max_connections(1).sqlx_logging(false);
+        let database = Database::connect(options).await.unwrap();
+        wow_migrations::migrate(&database).await.unwrap();
+        let texts = [
+            &RAISE_HEADS,
+            &TAKEN,
+            &MOVE_CHECKPOINTS,
+            &FIND_REQUESTS,
+            &AGGREGATE_COMMITS,
+            &AGGREGATE_REQUESTS,
+            &PARTITION_COMMITS,
+            &NEWEST_VERSIONS,
+            &SNAPSHOTS,
+            &SNAPSHOT_VERSIONS,
+            &CHECKPOINTS,
+            &NEWEST_TIME,
+        ];
+        for text in texts {
+            let explain = format!("explain query plan {}", text.as_str());
+            let statement = Statement::from_string(DbBackend::Sqlite, explain);
+            let plan = database.query_all_raw(statement).await.unwrap();
+            let steps: Vec<String> = plan
+                .iter()
+                .map(|row| row.try_get_by("detail").unwrap())
+                .collect();
+            let scans = steps.iter().any(|step| {
+                // The keys that came as JSON, and the few heads.
+                let harmless = ["SCAN json_each", "SCAN q ", "SCAN p", "SCAN CONSTANT ROW"];
+                step.starts_with("SCAN") && !harmless.iter().any(|few| step.starts_with(few))
+            });
+            assert!(!scans, "{}: {steps:#?}", text.as_str());
+        }
+    }
+}

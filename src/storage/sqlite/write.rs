@@ -100,8 +100,15 @@ impl BatchStore for SqliteWriter {
                 Err(error) => Err(classify_commit(&error)),
             },
             Err(fault) => {
-                transaction.rollback().await.map_err(unavailable)?;
-                Err(fault.into())
+                let rolled_back = transaction.rollback().await;
+                // After some errors SQLite has rolled back by itself, and refuses to do it again;
+                // the writer then replaces the connection in any case.
+                match (rolled_back, BatchFault::from(fault)) {
+                    (Err(error), BatchFault::Taken(_) | BatchFault::Refused(_)) => {
+                        Err(unavailable(error))
+                    }
+                    (_, fault) => Err(fault),
+                }
             }
         }
     }
@@ -314,3 +321,6 @@ pub(super) fn statement<V: Into<Value>>(
 pub(super) fn json<T: serde::Serialize>(keys: &T) -> Result<String, StorageError> {
     rows::json(keys).map_err(|error| StorageError::Unavailable(error.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@
 
 mod batches;
 mod conformance;
+mod full_disk;
 mod opening;
 mod reads;
 mod support;

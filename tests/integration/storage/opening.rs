@@ -30,6 +30,8 @@ async fn everything_is_there_after_opening_again() {
         .await
         .unwrap();
     first.close().await;
+    // What was still in the WAL is in the file, which can be copied by itself.
+    assert!(!folder.path().join("wow.db-wal").exists());
 
     let again = open(settings(folder.path())).await.unwrap();
     let history = History::load(&again, &key("a")).await.unwrap();
@@ -185,7 +187,7 @@ async fn a_reader_stands_beside_a_running_node_and_creates_nothing() {
     append_versions(&node, "b", 1).await;
     let shown = reader.show(&key("b"), 0, 10).await.unwrap();
     assert_eq!(shown.len(), 1);
-    let json = serde_json::to_value(&reader.show(&key("a"), 1, 10).await.unwrap()).unwrap();
+    let json = serde_json::to_value(reader.show(&key("a"), 1, 10).await.unwrap()).unwrap();
     assert_eq!(json[0]["version"], 2);
     assert_eq!(json[0]["events"][0]["body"]["amount"], 2);
     assert_eq!(json[0]["result"], serde_json::Value::Null);

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database};
+use serde::{Deserialize, Serialize};
+use wow::prelude::*;
 use wow::storage::{Finding, Report, Step, StorageReader};
 use wow_kernel::conformance::PARTITIONS;
 use wow_kernel::partition::partition_of;
@@ -89,99 +92,90 @@ async fn a_log_is_verified_beside_the_node_that_writes_it() {
     node.close().await;
 }
 
+/// Damages a fresh log, and checks that just this is found.
+async fn assert_found(sql: &str, expected: &[Finding]) {
+    let folder = folder();
+    a_log(folder.path()).await;
+    damage(folder.path(), sql).await;
+    let report = verify(folder.path(), None).await;
+    assert_eq!(report.findings, expected, "{sql}");
+}
+
+fn partition_no(id: &str) -> u32 {
+    partition_of(&key(id), PARTITIONS).0
+}
+
 #[tokio::test]
-async fn each_kind_of_damage_is_found() {
-    let partition = |id: &str| partition_of(&key(id), PARTITIONS).0;
-    let in_a = partition("a");
-    let aggregate = || "(0)/account/a".to_owned();
-    let damages = [
-        (
-            format!("delete from commit_log where aggregate_id = 'a' and version = 2"),
-            vec![
-                Finding::PositionGap {
-                    partition: in_a,
-                    expected: 2,
-                    found: 3,
-                },
-                Finding::VersionGap {
-                    aggregate: aggregate(),
-                    expected: 2,
-                    found: 3,
-                },
-            ],
-        ),
-        (
-            format!("delete from commit_log where aggregate_id = 'a' and version = 4"),
-            vec![Finding::HeadDiffers {
-                partition: in_a,
-                head: 4,
-                newest: 3,
-            }],
-        ),
-        (
-            format!("update log_partition set head = head + 2 where partition_no = {in_a}"),
-            vec![Finding::HeadDiffers {
-                partition: in_a,
-                head: 6,
-                newest: 4,
-            }],
-        ),
-        (
-            "update commit_log set aggregate_id = 'x' where aggregate_id = 'a'".to_owned(),
-            (1..=4)
-                .map(|version| Finding::Misplaced {
-                    aggregate: "(0)/account/x".to_owned(),
-                    version,
-                    expected: partition("x"),
-                    found: in_a,
-                })
-                .collect(),
-        ),
-        (
-            "update commit_log set partition_no = 64, position = 1 \
-             where aggregate_id = 'a' and version = 4"
-                .to_owned(),
-            vec![
-                Finding::HeadDiffers {
-                    partition: in_a,
-                    head: 4,
-                    newest: 3,
-                },
-                Finding::StrayPartition { entries: 1 },
-            ],
-        ),
-        (
-            "update checkpoint set position = 5".to_owned(),
-            vec![Finding::CheckpointBeyondHead {
-                subscription: "snapshot".to_owned(),
-                partition: in_a,
-                position: 5,
-                head: 4,
-            }],
-        ),
-        (
-            "update snapshot set version = 2".to_owned(),
-            vec![Finding::SnapshotBeyondLog {
-                aggregate: "(0)/account/d".to_owned(),
-                version: 2,
-                newest: 1,
-            }],
-        ),
-        (
-            "update snapshot set position = position + 1".to_owned(),
-            vec![Finding::SnapshotMisplaced {
-                aggregate: "(0)/account/d".to_owned(),
-                version: 1,
-            }],
-        ),
+async fn r80_gaps_and_heads_that_differ_are_found() {
+    let partition = partition_no("a");
+    let head_differs = |head, newest| Finding::HeadDiffers {
+        partition,
+        head,
+        newest,
+    };
+    let gap = [
+        Finding::PositionGap {
+            partition,
+            expected: 2,
+            found: 3,
+        },
+        Finding::VersionGap {
+            aggregate: "(0)/account/a".to_owned(),
+            expected: 2,
+            found: 3,
+        },
     ];
-    for (sql, expected) in damages {
-        let folder = folder();
-        a_log(folder.path()).await;
-        damage(folder.path(), &sql).await;
-        let report = verify(folder.path(), None).await;
-        assert_eq!(report.findings, expected, "{sql}");
-    }
+    let of_a = "where aggregate_id = 'a' and version";
+    assert_found(&format!("delete from commit_log {of_a} = 2"), &gap).await;
+    let shorter = format!("delete from commit_log {of_a} = 4");
+    assert_found(&shorter, &[head_differs(4, 3)]).await;
+    let raised =
+        format!("update log_partition set head = head + 2 where partition_no = {partition}");
+    assert_found(&raised, &[head_differs(6, 4)]).await;
+    let strayed = format!("update commit_log set partition_no = 64, position = 1 {of_a} = 4");
+    let stray = Finding::StrayPartition { entries: 1 };
+    assert_found(&strayed, &[head_differs(4, 3), stray]).await;
+}
+
+#[tokio::test]
+async fn entries_of_another_partition_are_found() {
+    let misplaced: Vec<_> = (1..=4)
+        .map(|version| Finding::Misplaced {
+            aggregate: "(0)/account/x".to_owned(),
+            version,
+            expected: partition_no("x"),
+            found: partition_no("a"),
+        })
+        .collect();
+    let renamed = "update commit_log set aggregate_id = 'x' where aggregate_id = 'a'";
+    assert_found(renamed, &misplaced).await;
+}
+
+#[tokio::test]
+async fn r81_a_checkpoint_beyond_the_head_is_found() {
+    let beyond = Finding::CheckpointBeyondHead {
+        subscription: "snapshot".to_owned(),
+        partition: partition_no("a"),
+        position: 5,
+        head: 4,
+    };
+    assert_found("update checkpoint set position = 5", &[beyond]).await;
+}
+
+#[tokio::test]
+async fn r84_a_snapshot_that_the_log_does_not_know_is_found() {
+    let aggregate = || "(0)/account/d".to_owned();
+    let beyond = Finding::SnapshotBeyondLog {
+        aggregate: aggregate(),
+        version: 2,
+        newest: 1,
+    };
+    assert_found("update snapshot set version = 2", &[beyond]).await;
+    let misplaced = Finding::SnapshotMisplaced {
+        aggregate: aggregate(),
+        version: 1,
+    };
+    assert_found("update snapshot set position = position + 1", &[misplaced]).await;
 }
 
 #[tokio::test]
@@ -196,7 +190,7 @@ async fn rows_that_cannot_be_read_are_named_and_the_rest_is_looked_at() {
     let [entry, .., snapshot] = &report.findings[..] else {
         panic!("both have to be found: {report:?}");
     };
-    let partition = partition_of(&key("a"), PARTITIONS).0;
+    let partition = partition_no("a");
     assert!(
         matches!(entry, Finding::EntryUnreadable { partition: found, position: 2, .. }
             if *found == partition),
@@ -206,4 +200,140 @@ async fn rows_that_cannot_be_read_are_named_and_the_rest_is_looked_at() {
         matches!(snapshot, Finding::SnapshotUnreadable { .. }),
         "{snapshot}"
     );
+}
+
+/// An account as the log of these tests has it.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema, Aggregate)]
+#[aggregate(commands(Deposit))]
+struct Account {
+    balance: u64,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, Event)]
+enum AccountEvent {
+    Deposited { amount: u64 },
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Command)]
+#[command(upserts, pure)]
+struct Deposit {
+    amount: u64,
+}
+
+impl Evolve for Account {
+    type Event = AccountEvent;
+
+    fn evolve(&mut self, event: &AccountEvent) {
+        let AccountEvent::Deposited { amount } = event;
+        self.balance += amount;
+    }
+}
+
+impl Decide<Deposit> for Account {
+    async fn decide(
+        &self,
+        command: &Deposit,
+        _context: &DecideContext,
+    ) -> Result<Decision<AccountEvent>, Rejection> {
+        let amount = command.amount;
+        Ok(Decision::event(AccountEvent::Deposited { amount }))
+    }
+}
+
+/// An account at version 4, with the snapshot that the log gives.
+async fn a_replayable_log(folder: &Path) -> Registry {
+    let storage = open(settings(folder)).await.unwrap();
+    append_versions(&storage, "a", 4).await;
+    let commits = storage
+        .read_aggregate(&key("a"), 0, u64::MAX, 10)
+        .await
+        .unwrap();
+    let (first, last) = (&commits[0], &commits[3]);
+    let mut snapshot = snapshot("a", 4, last.position);
+    snapshot.state = r#"{ "balance": 10 }"#.to_owned();
+    snapshot.facts.first_operator = first.principal.clone();
+    snapshot.facts.operator = last.principal.clone();
+    snapshot.facts.first_event_time = first.committed_at;
+    snapshot.facts.event_time = last.committed_at;
+    snapshot.facts.event_id = Some(last.command_id);
+    SnapshotStore::save(&storage, vec![snapshot]).await.unwrap();
+    storage.close().await;
+    RegistryBuilder::new("example")
+        .register::<Account>()
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn r84_a_snapshot_is_what_the_log_replayed_gives() {
+    let folder = folder();
+    let registry = a_replayable_log(folder.path()).await;
+    let report = verify(folder.path(), Some(&registry)).await;
+    assert_eq!((report.findings, report.replayed), (vec![], 1));
+}
+
+#[tokio::test]
+async fn r84_a_snapshot_that_differs_from_the_log_is_found_with_where() {
+    for (sql, path) in [
+        (
+            "update snapshot set state = '{\"balance\":11}'",
+            "state.balance",
+        ),
+        ("update snapshot set deleted = 1", "deleted"),
+        ("update snapshot set operator = 'mallory'", "operator"),
+        (
+            "update commit_log set events = replace(events, '3', '4')",
+            "state.balance",
+        ),
+    ] {
+        let folder = folder();
+        let registry = a_replayable_log(folder.path()).await;
+        damage(folder.path(), sql).await;
+        let report = verify(folder.path(), Some(&registry)).await;
+        let differs = Finding::SnapshotDiffers {
+            aggregate: "(0)/account/a".to_owned(),
+            version: 4,
+            path: path.to_owned(),
+        };
+        assert_eq!(report.findings, [differs], "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn r50_snapshots_of_another_revision_or_an_unknown_type_are_counted_and_not_compared() {
+    let folder = folder();
+    let registry = a_replayable_log(folder.path()).await;
+    damage(
+        folder.path(),
+        "update snapshot set state_revision = 7, state = 'none'",
+    )
+    .await;
+    let report = verify(folder.path(), Some(&registry)).await;
+    assert_eq!((report.findings, report.replayed), (vec![], 0));
+    assert_eq!(report.skipped, [("other-state-revision", 1)].into());
+
+    let empty = RegistryBuilder::new("example").build().unwrap();
+    let report = verify(folder.path(), Some(&empty)).await;
+    assert_eq!(report.skipped, [("type-unknown", 1)].into());
+}
+
+#[tokio::test]
+async fn r50_a_log_that_cannot_be_replayed_is_found() {
+    let folder = folder();
+    let registry = a_replayable_log(folder.path()).await;
+    damage(
+        folder.path(),
+        "update commit_log set events = replace(events, 'amount', 'sum')",
+    )
+    .await;
+    let report = verify(folder.path(), Some(&registry)).await;
+    let [
+        Finding::ReplayFailed {
+            version: 4, reason, ..
+        },
+    ] = &report.findings[..]
+    else {
+        panic!("{report:?}");
+    };
+    assert!(reason.contains("deposited"), "{reason}");
 }

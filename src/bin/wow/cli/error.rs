@@ -20,6 +20,9 @@ pub(super) enum Failure {
     /// The node can't start.
     #[error(transparent)]
     Node(#[from] wow::node::NodeError),
+    /// Storage fails.
+    #[error(transparent)]
+    Read(#[from] wow::kernel::ports::StorageError),
     /// Storage can't be opened.
     #[error(transparent)]
     Storage(#[from] wow::storage::OpenError),

@@ -5,7 +5,6 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use chrono::{DateTime, SecondsFormat};
 use clap::{Args, Subcommand};
-use serde_json::json;
 use wow::config::Config;
 use wow::kernel::id::{AggregateId, AggregateKey, AggregateType, TenantId};
 use wow::prelude::*;
@@ -67,7 +66,9 @@ struct VerifyArguments {
 
 pub(super) fn run(arguments: LogArguments, global: Global) -> Result<(), Failure> {
     let config = global.load()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let reader = StorageReader::open(config.storage.url.expose()).await?;
         let done = match arguments.command {
@@ -101,7 +102,7 @@ async fn show(reader: &StorageReader, arguments: &ShowArguments) -> Result<(), F
         }
     }
     if arguments.json {
-        output::print_json(&json!(commits))?;
+        output::print_json(&commits)?;
     }
     if after == arguments.after {
         eprintln!("wow: {key} has no commits after version {after}");
@@ -115,7 +116,11 @@ fn line(commit: &ShownCommit) -> String {
     let time = DateTime::from_timestamp_millis(commit.committed_at)
         .map(|time| time.to_rfc3339_opts(SecondsFormat::Millis, true))
         .unwrap_or_default();
-    let sender = if commit.principal.is_empty() { "anonymous" } else { &*commit.principal };
+    let sender = if commit.principal.is_empty() {
+        "anonymous"
+    } else {
+        &*commit.principal
+    };
     let mut text = format!(
         "{:>6}  {time}  {}  request {}  by {sender}\n",
         commit.version, commit.command_type, commit.request_id
@@ -148,11 +153,15 @@ async fn verify(
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
     if arguments.json {
-        output::print_json(&json!(report))?;
+        output::print_json(&report)?;
     } else {
         output::print(&told(&report))?;
     }
-    if report.is_clean() { Ok(()) } else { Err(Failure::Told) }
+    if report.is_clean() {
+        Ok(())
+    } else {
+        Err(Failure::Told)
+    }
 }
 
 fn told(report: &Report) -> String {

@@ -15,11 +15,14 @@ pub(super) struct MigrateArguments {}
 
 pub(super) fn run(_arguments: &MigrateArguments, global: Global) -> Result<(), Failure> {
     let config = global.load()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(wow::node::migrate(&config))?;
     let url = config.storage.url.redacted();
-    Ok(match config.storage.url.backend() {
-        Backend::Memory => output::print(&format!("{url} has no schema\n"))?,
-        _ => output::print(&format!("the schema of {url} is up to date\n"))?,
-    })
+    let told = match config.storage.url.backend() {
+        Backend::Memory => format!("{url} has no schema\n"),
+        _ => format!("the schema of {url} is up to date\n"),
+    };
+    Ok(output::print(&told)?)
 }

@@ -4,6 +4,7 @@
 mod config;
 mod error;
 mod id;
+mod log;
 mod migrate;
 mod output;
 mod serve;
@@ -66,6 +67,7 @@ impl Global {
 enum Command {
     Config(config::ConfigArguments),
     Id(id::IdArguments),
+    Log(log::LogArguments),
     Migrate(migrate::MigrateArguments),
     Serve(serve::ServeArguments),
 }
@@ -85,6 +87,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         None => output::print(START).map_err(Failure::from),
         Some(Command::Config(arguments)) => config::run(arguments, global),
         Some(Command::Id(arguments)) => id::run(&arguments),
+        Some(Command::Log(arguments)) => log::run(arguments, global),
         Some(Command::Migrate(arguments)) => migrate::run(&arguments, global),
         Some(Command::Serve(arguments)) => serve::run(&arguments, global),
     };

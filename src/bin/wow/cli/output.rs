@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use serde_json::Value;
+use serde::Serialize;
 
 /// Writes a text.
 pub(super) fn print(text: &str) -> io::Result<()> {
@@ -11,7 +11,7 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     output.flush()
 }
 
-/// Writes a JSON value, indented.
-pub(super) fn print_json(value: &Value) -> io::Result<()> {
-    print(&format!("{value:#}\n"))
+/// Writes a value as indented JSON; what is JSON already stays byte for byte.
+pub(super) fn print_json(value: &impl Serialize) -> io::Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }

@@ -1,0 +1,7 @@
+//! The node as its users and its operator meet it: real flows, stopping, metrics, callers.
+
+mod jwt;
+mod metrics;
+mod restart;
+mod second_node;
+mod transfer;
