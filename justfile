@@ -17,6 +17,10 @@ fix:
 test *words:
     cargo nextest run --workspace {{ words }}
 
+# A loaded node is killed so many times on one file; its log has to hold what was acknowledged.
+kill9 *arguments:
+    scripts/kill9 {{ arguments }}
+
 # The benches; `just bench lanes` runs one.
 bench *name:
     cargo bench --workspace {{ if name == "" { "" } else { "--bench " + name } }}

@@ -2,6 +2,8 @@
 //!
 //! `cargo run --example in_process` prints what happens; its test runs the same.
 
+#![allow(clippy::print_stdout, reason = "an example shows what it has done")]
+
 use actix::prelude::{Actor, Context, Handler, Message, Recipient, ResponseFuture};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,34 +1,37 @@
 //! Admission: the actor through which every command comes.
 //!
 //! Owns: nothing; permits travel in the messages.
-//! Receives: [`Admit`] from handles, [`Submit`] from in-process actors.
+//! Receives: [`Admit`] from handles, [`Submit`] from in-process actors, [`End`] from the system.
 //! Sends: [`Dispatch`] to a partition's supervisor; [`Register`] to waits; answers to callers.
 //! Bounded by: `runtime.in-flight`.
 //! Ends when: the system stops.
 //!
 //! One on each arbiter; each runs its admissions concurrently.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
-use std::task;
 
 use actix::dev::{MessageResponse, OneshotSender, SendError};
-use actix::{Actor, AsyncContext, Context, Handler, Message, WrapFuture};
+use actix::{Actor, ActorContext, Context, Handler, Message};
+use tokio::sync::oneshot;
+use tracing::Instrument;
 use wow_kernel::command::BuiltCommand;
 use wow_kernel::error::CommandError;
 use wow_kernel::model::Command;
 use wow_kernel::result::CommandResult;
-use wow_kernel::router::{FallbackReason, Route, RouterKind, route};
+use wow_kernel::router::{FallbackReason, Route, route};
 use wow_kernel::submission::Submission;
-use wow_kernel::wait::Stage;
+use wow_kernel::wait::{Stage, WaitPlan};
 
 use crate::handle::Handle;
 use crate::lane::{Reply, RunCommand};
-use crate::outcome::{Answer, Outcome};
 use crate::permits::Permit;
 use crate::shared::Shared;
 use crate::stages;
 use crate::supervisor::Dispatch;
+use crate::tasks::Tasks;
+use crate::threads::End;
+use crate::trace;
+use crate::vital::Vital;
 use crate::waits::{Register, StageSink};
 
 /// Submits a command: the message for code that speaks actix.
@@ -49,14 +52,8 @@ impl From<Submission> for Submit {
     }
 }
 
-/// What a caller learns of its command before there is an answer.
-#[derive(Debug, Default)]
-pub(crate) struct Ticket {
-    /// The command, once it is one.
-    pub(crate) command: OnceLock<Arc<BuiltCommand>>,
-    /// Whether its lane has begun.
-    pub(crate) begun: Arc<AtomicBool>,
-}
+/// The command, once admission has made one of the submission; its caller looks here.
+pub(crate) type Ticket = Arc<OnceLock<Arc<BuiltCommand>>>;
 
 /// Admits a submission and sends it on its way.
 #[derive(Message)]
@@ -65,7 +62,9 @@ pub(crate) struct Admit {
     pub(crate) submission: Box<Submission>,
     pub(crate) permit: Permit,
     pub(crate) reply: Reply,
-    pub(crate) ticket: Arc<Ticket>,
+    pub(crate) ticket: Ticket,
+    /// Told once a lane has taken the command, where the caller asks for SENT.
+    pub(crate) sent: Option<oneshot::Sender<()>>,
     /// Where the caller hears of stages after PROCESSED, if it waits for one.
     pub(crate) stages: Option<StageSink>,
 }
@@ -74,11 +73,18 @@ pub(crate) struct Admit {
 #[derive(Debug)]
 pub(crate) struct AdmissionActor {
     shared: Arc<Shared>,
+    /// Admissions and asking actors that wait for something.
+    waiting: Tasks,
+    _vital: Vital,
 }
 
 impl AdmissionActor {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+        Self {
+            _vital: Vital::of(&shared, "admission"),
+            shared,
+            waiting: Tasks::default(),
+        }
     }
 }
 
@@ -89,61 +95,64 @@ impl Actor for AdmissionActor {
 impl Handler<Admit> for AdmissionActor {
     type Result = ();
 
-    fn handle(&mut self, message: Admit, context: &mut Self::Context) {
+    fn handle(&mut self, message: Admit, _context: &mut Self::Context) {
         let shared = Arc::clone(&self.shared);
-        let mut admitting = Box::pin(async move { admit(&shared, message).await });
-        // Most admissions ask nobody and are done at once; only one that waits becomes a task.
-        let mut unscheduled = task::Context::from_waker(task::Waker::noop());
-        if admitting.as_mut().poll(&mut unscheduled).is_pending() {
-            context.spawn(admitting.into_actor(self));
-        }
+        self.waiting
+            .run(async move { admit(&shared, message).await });
     }
 }
 
-async fn admit(shared: &Arc<Shared>, message: Admit) {
+async fn admit(shared: &Shared, message: Admit) {
     let Admit {
         submission,
         permit,
         reply,
         ticket,
+        sent,
         stages,
     } = message;
-    let command = match shared.admission.admit(submission).await {
+    let span = trace::command_span(&submission.headers);
+    let admitted = shared
+        .admission
+        .admit(submission)
+        .instrument(span.clone())
+        .await
+        // A stage that nothing can ever signal is refused, rather than waited for (R61).
+        .and_then(|command| stages::check_available(&shared.registry, &command).map(|()| command));
+    let command = match admitted {
         Ok(command) => Arc::new(command),
         Err(error) => {
+            // Its place is free before its caller knows.
+            drop(permit);
             let _ = reply.send(Err(error));
             return;
         }
     };
-    // A stage that nothing can ever signal is refused, rather than waited for (R61).
-    if let Err(error) = stages::check_available(&shared.registry, &command) {
-        let _ = reply.send(Err(error));
-        return;
-    }
+    trace::name_command(&span, &command);
     // The only writer is this function.
-    let _ = ticket.command.set(Arc::clone(&command));
+    let _ = ticket.set(Arc::clone(&command));
     if let Some(sink) = stages {
         shared.register(Register {
             command_id: command.command_id,
             sink,
         });
     }
-    let begun = Arc::clone(&ticket.begun);
     shared.dispatch(RunCommand {
         command,
-        reply: Some(reply),
-        begun,
+        reply,
+        sent,
         permit,
-        slot: None,
+        span,
     });
 }
 
 impl Shared {
     /// Sends a command to the supervisor that runs it.
-    pub(crate) fn dispatch(&self, message: RunCommand) {
-        let partition = self.partition_of(message.command.key());
+    pub(crate) fn dispatch(&self, run: RunCommand) {
+        let key = run.command.key();
+        let partition = self.partition_of(key);
         let owner = self.routing.owner(partition);
-        match route(RouterKind::Partitioned, &owner) {
+        match route(self.router_of(&key.aggregate_type), &owner) {
             Route::Here => {}
             Route::Fallback(reason) => self.metrics.fallback(reason),
             // There are no other members and no topic on a single node.
@@ -154,15 +163,14 @@ impl Shared {
             .addresses()
             .and_then(|addresses| addresses.supervisors.get(partition.0 as usize));
         let Some(supervisor) = supervisor else {
-            refuse(message, CommandError::ShuttingDown);
+            run.refuse(CommandError::ShuttingDown);
             return;
         };
-        match supervisor.try_send(Dispatch(message)) {
-            Ok(()) => {}
-            // Only a system that is going away refuses: the mailbox is larger than the permits.
-            Err(SendError::Full(Dispatch(message)) | SendError::Closed(Dispatch(message))) => {
-                refuse(message, CommandError::ShuttingDown);
-            }
+        // Only a system that is going away refuses: the mailbox is larger than the permits.
+        if let Err(SendError::Full(Dispatch(run)) | SendError::Closed(Dispatch(run))) =
+            supervisor.try_send(Dispatch(run))
+        {
+            run.refuse(CommandError::ShuttingDown);
         }
     }
 
@@ -173,46 +181,51 @@ impl Shared {
         };
         let place = Self::place_of(message.command_id, addresses.waits.len());
         // A wait that can't be registered is found by the look at storage (R63).
-        if addresses.waits[place].try_send(message).is_err() {
+        if addresses.waits[place].try_send(message).is_err() && !self.has_ended() {
             tracing::warn!("a wait could not be registered; storage will be asked");
         }
     }
 }
 
-fn refuse(message: RunCommand, error: CommandError) {
-    let RunCommand { command, reply, .. } = message;
-    if let Some(reply) = reply {
-        let _ = reply.send(Ok(Outcome {
-            command,
-            answer: Answer::Failed(error),
-        }));
-    }
+/// The answer to a [`Submit`].
+pub(crate) struct Answering {
+    handle: Handle,
+    submission: Submission,
+    tasks: Tasks,
 }
-
-/// The answer to a [`Submit`]: ends its work when the asking actor is gone (R66).
-pub(crate) struct Answering(Handle, Submission);
 
 impl MessageResponse<AdmissionActor, Submit> for Answering {
     fn handle(
         self,
-        context: &mut Context<AdmissionActor>,
+        _context: &mut Context<AdmissionActor>,
         asker: Option<OneshotSender<Result<CommandResult, CommandError>>>,
     ) {
-        let Self(handle, submission) = self;
-        let answer = async move {
+        let Self {
+            handle,
+            submission,
+            tasks,
+        } = self;
+        tasks.run(async move {
             let Some(mut asker) = asker else {
                 // Nobody listens: the command runs, and nothing waits for it.
-                let _ = handle.submit(submission.wait(Stage::Sent)).await;
+                let submission = Submission {
+                    wait: WaitPlan::until(Stage::Sent),
+                    ..submission
+                };
+                if let Err(error) = handle.submit(submission).await {
+                    tracing::debug!(%error, "a command that nobody asks about was refused");
+                }
                 return;
             };
+            // The wait ends with the asking actor (R66), the command does not.
             tokio::select! {
+                biased;
                 answered = handle.submit(submission) => {
                     let _ = asker.send(answered.and_then(CommandResult::into_result));
                 }
                 () = asker.closed() => {}
             }
-        };
-        context.spawn(actix::fut::wrap_future(answer));
+        });
     }
 }
 
@@ -220,6 +233,18 @@ impl Handler<Submit> for AdmissionActor {
     type Result = Answering;
 
     fn handle(&mut self, message: Submit, _context: &mut Self::Context) -> Answering {
-        Answering(Handle::of(Arc::clone(&self.shared)), message.0)
+        Answering {
+            handle: Handle::of(Arc::clone(&self.shared)),
+            submission: message.0,
+            tasks: self.waiting.clone(),
+        }
+    }
+}
+
+impl Handler<End> for AdmissionActor {
+    type Result = ();
+
+    fn handle(&mut self, _message: End, context: &mut Self::Context) {
+        context.stop();
     }
 }

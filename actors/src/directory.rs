@@ -3,10 +3,11 @@
 //! One shard for each partition, so that a supervisor that takes a partition finds the lanes that
 //! local fallbacks started, and there are never two lanes of one aggregate (R30). A lane's gate
 //! closes only from zero, and commands enter it under the shard's lock: a lane that stops has
-//! nothing queued, and a command that comes later starts a new one (R32).
+//! nothing queued, and a command that comes later starts a new one (R32). A lane that dies all
+//! the same gives back what is queued, as [`Enqueued`] says.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use actix::Addr;
@@ -15,7 +16,8 @@ use hashlink::LinkedHashMap;
 use parking_lot::Mutex;
 use wow_kernel::id::{AggregateKey, PartitionNo};
 
-use crate::lane::{Lane, RunCommand};
+use crate::lane::{Enqueued, Lane, RunCommand};
+use crate::shared::Shared;
 
 const CLOSED: usize = 1 << (usize::BITS - 1);
 
@@ -81,6 +83,8 @@ pub(crate) struct LaneRecord {
     /// Roughly what its state takes, as the lane measured it.
     bytes: AtomicUsize,
     totals: Arc<Totals>,
+    /// Where a command goes back that a dead lane had queued.
+    home: Weak<Shared>,
 }
 
 #[derive(Debug, Default)]
@@ -110,6 +114,18 @@ impl Drop for LaneRecord {
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<LaneRecord>);
 
+impl Slot {
+    /// The node, while it runs.
+    pub(crate) fn home(&self) -> Option<Arc<Shared>> {
+        self.0.home.upgrade()
+    }
+
+    /// Roughly what the lane's state takes.
+    pub(crate) fn state_bytes(&self) -> usize {
+        self.0.bytes.load(Ordering::Acquire)
+    }
+}
+
 impl Drop for Slot {
     fn drop(&mut self) {
         self.0.gate.leave();
@@ -131,6 +147,8 @@ pub(crate) struct LaneDirectory {
     queue: usize,
     lanes_max: usize,
     bytes_max: usize,
+    /// Which shard makes room next where the one in use can't.
+    next_shard: AtomicUsize,
 }
 
 /// The lane's queue is full; the command comes back.
@@ -145,73 +163,85 @@ impl LaneDirectory {
             queue,
             lanes_max,
             bytes_max,
+            next_shard: AtomicUsize::new(0),
         }
     }
 
-    /// Sends a command to its aggregate's lane, making one with `spawn` where there is none.
+    /// Sends a command to its aggregate's lane, making one where there is none.
     ///
     /// # Errors
     /// [`LaneFull`] when the lane's queue is at its bound (R31).
     pub(crate) fn send(
         &self,
+        shared: &Arc<Shared>,
         partition: PartitionNo,
-        now: Duration,
-        mut message: RunCommand,
-        spawn: impl Fn(Arc<LaneRecord>) -> Addr<Lane>,
+        mut run: RunCommand,
     ) -> Result<(), LaneFull> {
+        let now = shared.clock.monotonic();
         let mut shard = self.shard(partition).lock();
         loop {
-            let key = message.command.key();
+            let key = run.command.key();
             let Some(entry) = shard.to_back(key) else {
                 let key = key.clone();
-                self.make_room(&mut shard);
-                shard.insert(key, self.new_entry(now, &spawn));
+                self.make_room(shared, &mut shard, 1);
+                shard.insert(key, self.new_entry(now, shared));
                 continue;
             };
             entry.used = now;
             match entry.gate().enter(self.queue) {
-                Entry::Full => return Err(LaneFull(message)),
+                Entry::Full => return Err(LaneFull(run)),
                 Entry::Closed => {}
                 Entry::Entered => {
-                    message.slot = Some(Slot(Arc::clone(&entry.record)));
+                    let slot = Slot(Arc::clone(&entry.record));
                     // Under the shard's lock, so that arrival order is queue order (R30).
-                    match entry.address.try_send(message) {
-                        Ok(()) => return Ok(()),
+                    match entry.address.try_send(Enqueued::new(run, slot)) {
+                        Ok(()) => {
+                            self.make_room(shared, &mut shard, 0);
+                            return Ok(());
+                        }
                         // The mailbox is larger than the gate's bound; should it be full all the
                         // same, the lane lives and is busy.
-                        Err(SendError::Full(returned)) => return Err(LaneFull(returned)),
+                        Err(SendError::Full(returned)) => return Err(LaneFull(returned.take().0)),
                         Err(SendError::Closed(returned)) => {
                             entry.gate().close();
-                            message = returned;
+                            run = returned.take().0;
                         }
                     }
                 }
             }
-            self.remove(&mut shard, message.command.key());
+            self.remove(&mut shard, run.command.key());
         }
     }
 
-    fn new_entry(
-        &self,
-        now: Duration,
-        spawn: &impl Fn(Arc<LaneRecord>) -> Addr<Lane>,
-    ) -> LaneEntry {
+    /// Ends every lane of a partition; none can be made after it, for its supervisor ends too.
+    pub(crate) fn end(&self, partition: PartitionNo) {
+        let mut shard = self.shard(partition).lock();
+        self.totals.lanes.fetch_sub(shard.len(), Ordering::AcqRel);
+        for (_, entry) in shard.drain() {
+            entry.record.set_bytes(0);
+        }
+    }
+
+    fn new_entry(&self, now: Duration, shared: &Arc<Shared>) -> LaneEntry {
         let record = Arc::new(LaneRecord {
             gate: Gate::default(),
             bytes: AtomicUsize::new(0),
             totals: Arc::clone(&self.totals),
+            home: Arc::downgrade(shared),
         });
         self.totals.lanes.fetch_add(1, Ordering::AcqRel);
         LaneEntry {
-            address: spawn(Arc::clone(&record)),
+            address: Lane::spawn(shared, Arc::clone(&record)),
             record,
             used: now,
         }
     }
 
     fn remove(&self, shard: &mut Shard, key: &AggregateKey) {
-        if shard.remove(key).is_some() {
+        if let Some(entry) = shard.remove(key) {
             self.totals.lanes.fetch_sub(1, Ordering::AcqRel);
+            // Its lane ends in a moment; counting that until then would end others for it.
+            entry.record.set_bytes(0);
         }
     }
 
@@ -219,11 +249,22 @@ impl LaneDirectory {
         self.lanes() + lanes_to_come > self.lanes_max || self.state_bytes() > self.bytes_max
     }
 
-    /// Removes the least recently used idle lanes while there are too many (R33).
-    fn make_room(&self, shard: &mut Shard) {
-        if self.is_over(1) {
-            self.evict(shard, EVICTIONS, |_| self.is_over(1));
+    /// Removes the least recently used idle lanes while the node has too many, or their states
+    /// take too much (R33): of this shard first, then of one other, each in turn.
+    fn make_room(&self, shared: &Shared, shard: &mut Shard, lanes_to_come: usize) {
+        if !self.is_over(lanes_to_come) {
+            return;
         }
+        let goes = |_: &LaneEntry| self.is_over(lanes_to_come);
+        let mut gone = self.evict(shard, EVICTIONS, goes);
+        if self.is_over(lanes_to_come) {
+            let other = self.next_shard.fetch_add(1, Ordering::Relaxed) % self.shards.len();
+            // Never waits for a second lock, so that two supervisors can't wait for each other.
+            if let Some(mut other) = self.shards[other].try_lock() {
+                gone += self.evict(&mut other, EVICTIONS, goes);
+            }
+        }
+        shared.metrics.lanes_passivated(gone);
     }
 
     fn evict(&self, shard: &mut Shard, most: usize, goes: impl Fn(&LaneEntry) -> bool) -> usize {
@@ -259,7 +300,7 @@ impl LaneDirectory {
         let mut shard = self.shard(partition).lock();
         let old = |entry: &LaneEntry| now.saturating_sub(entry.used) >= idle_timeout;
         let most = shard.len();
-        self.evict(&mut shard, most, old) + self.evict(&mut shard, EVICTIONS, |_| self.is_over(0))
+        self.evict(&mut shard, most, old) + self.evict(&mut shard, most, |_| self.is_over(0))
     }
 
     /// How many lanes there are.

@@ -1,25 +1,28 @@
 //! The state views of one partition, from the lanes that commit to the runners that follow (R55).
 //!
-//! A feed is a bounded window, ordered by position. A runner takes what continues its place;
-//! what is missing, because it came from elsewhere or fell out of the window, it reads from the
-//! log (R80). So a lane never waits for a runner, and nothing is lost when one is slow.
+//! A feed is a window, ordered by position, bounded in views and in bytes. A runner takes what
+//! continues its place; what is missing, because it came from elsewhere or fell out of the
+//! window, it reads from the log (R80). So a lane never waits for a runner, and nothing is lost
+//! when one is slow. What every runner has passed goes at once: a view holds a whole state.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use wow_kernel::commit::StateView;
 use wow_kernel::id::{PartitionNo, Position};
 
-/// How many state views one partition keeps.
+/// How many state views one partition keeps at most, …
 const WINDOW: usize = 256;
+
+/// … and how many bytes of them, roughly.
+const WINDOW_BYTES: usize = 4 * 1024 * 1024;
 
 /// The newest commits of one partition.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
-    window: Mutex<BTreeMap<Position, StateView>>,
+    window: Mutex<Window>,
     /// The highest position heard of, whether or not its view is here.
     head: AtomicU64,
     grown: Notify,
@@ -28,16 +31,81 @@ pub(crate) struct Feed {
     wanted_more: Notify,
 }
 
-impl Feed {
-    fn offer(&self, view: StateView, is_waited_for: bool) {
-        let position = view.commit.position;
-        {
-            let mut window = self.window.lock();
-            window.insert(position, view);
-            if window.len() > WINDOW {
-                window.pop_first();
-            }
+#[derive(Debug, Default)]
+struct Window {
+    views: BTreeMap<Position, Weighed>,
+    bytes: usize,
+    /// How far each runner has come.
+    passed: Vec<Position>,
+}
+
+#[derive(Debug)]
+struct Weighed {
+    view: StateView,
+    bytes: usize,
+}
+
+/// What a feed has for a runner.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// The views that continue its place, without a hole.
+    Views(Vec<StateView>),
+    /// So many entries are missing before the next view, or all that there are.
+    Hole(usize),
+}
+
+impl Window {
+    fn insert(&mut self, position: Position, weighed: Weighed) {
+        self.bytes += weighed.bytes;
+        if let Some(before) = self.views.insert(position, weighed) {
+            self.bytes -= before.bytes;
         }
+        while self.views.len() > WINDOW || self.bytes > WINDOW_BYTES {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) {
+        if let Some((_, weighed)) = self.views.pop_first() {
+            self.bytes -= weighed.bytes;
+        }
+    }
+
+    /// Drops what every runner has passed.
+    fn prune(&mut self) {
+        let passed = self.passed.iter().copied().min().unwrap_or(Position::MAX);
+        while self
+            .views
+            .first_key_value()
+            .is_some_and(|(first, _)| *first <= passed)
+        {
+            self.pop();
+        }
+    }
+
+    fn after(&self, position: Position, most: usize) -> Next {
+        let mut views = Vec::new();
+        for (found, weighed) in self.views.range(position + 1..).take(most) {
+            let missing = found - (position + 1 + views.len() as Position);
+            if missing > 0 && views.is_empty() {
+                return Next::Hole(usize::try_from(missing).unwrap_or(usize::MAX));
+            }
+            if missing > 0 {
+                break;
+            }
+            views.push(weighed.view.clone());
+        }
+        match views.is_empty() {
+            true => Next::Hole(usize::MAX),
+            false => Next::Views(views),
+        }
+    }
+}
+
+impl Feed {
+    fn offer(&self, view: StateView, bytes: usize, is_waited_for: bool) {
+        let position = view.commit.position;
+        self.window.lock().insert(position, Weighed { view, bytes });
         self.note_head(position);
         if is_waited_for {
             self.wanted.fetch_max(position, Ordering::AcqRel);
@@ -51,17 +119,52 @@ impl Feed {
         self.grown.notify_waiters();
     }
 
-    /// The views that continue a position without a hole, at most so many.
-    pub(crate) fn after(&self, position: Position, most: usize) -> Vec<StateView> {
-        let window = self.window.lock();
-        let mut views = Vec::new();
-        for (found, view) in window.range(position + 1..).take(most) {
-            if *found != position + 1 + views.len() as Position {
-                break;
-            }
-            views.push(view.clone());
+    /// The highest position heard of.
+    pub(crate) fn head(&self) -> Position {
+        self.head.load(Ordering::Acquire)
+    }
+
+    /// Adds a runner that has come to a position; its place is answered.
+    pub(crate) fn join(&self, position: Position) -> usize {
+        let mut window = self.window.lock();
+        window.passed.push(position);
+        window.passed.len() - 1
+    }
+
+    /// The runner with this place ends; nothing is kept for it any more.
+    pub(crate) fn leave(&self, place: usize) {
+        let mut window = self.window.lock();
+        window.passed[place] = Position::MAX;
+        window.prune();
+    }
+
+    /// What continues a position, for the runner with this place, at most so many.
+    pub(crate) fn after(&self, place: usize, position: Position, most: usize) -> Next {
+        let mut window = self.window.lock();
+        if window.passed[place] != position {
+            window.passed[place] = position;
+            window.prune();
         }
-        views
+        window.after(position, most)
+    }
+
+    /// The views that continue a position, once there are any.
+    pub(crate) async fn continued(
+        &self,
+        place: usize,
+        position: Position,
+        most: usize,
+    ) -> Vec<StateView> {
+        loop {
+            let grown = self.grown.notified();
+            tokio::pin!(grown);
+            // Registered before the look, so that a view offered between the two is not missed.
+            grown.as_mut().enable();
+            if let Next::Views(views) = self.after(place, position, most) {
+                return views;
+            }
+            grown.await;
+        }
     }
 
     /// Ends once the partition has grown beyond a position.
@@ -77,11 +180,6 @@ impl Feed {
     /// Ends once the partition has grown by so many entries beyond a position.
     pub(crate) async fn grown_by(&self, entries: u64, position: Position) {
         beyond(&self.head, &self.grown, position + entries - 1).await;
-    }
-
-    /// Waits a moment for the view that continues a position: its lane may be about to offer it.
-    pub(crate) async fn settle(&self, wait: Duration) {
-        let _ = tokio::time::timeout(wait, self.grown.notified()).await;
     }
 }
 
@@ -107,10 +205,11 @@ impl Feeds {
         Self((0..partitions).map(|_| Feed::default()).collect())
     }
 
-    /// Hands a commit and the state after it to the partition's runners.
-    /// `is_waited_for` says that a caller waits for its snapshot.
-    pub(crate) fn offer(&self, view: StateView, is_waited_for: bool) {
-        self.of(view.commit.partition).offer(view, is_waited_for);
+    /// Hands a commit and the state after it, which take so many bytes, to the partition's
+    /// runners. `is_waited_for` says that a caller waits for its snapshot.
+    pub(crate) fn offer(&self, view: StateView, bytes: usize, is_waited_for: bool) {
+        self.of(view.commit.partition)
+            .offer(view, bytes, is_waited_for);
     }
 
     pub(crate) fn of(&self, partition: PartitionNo) -> &Feed {

@@ -49,8 +49,7 @@ impl Handle {
             Ok(caller) => caller.finish(None).await,
             Err(refused) => Err(refused),
         };
-        let took = self.shared.clock.monotonic().saturating_sub(started);
-        self.shared.metrics.caller_answered(stage, took);
+        self.measure(stage, started);
         answered
     }
 
@@ -63,7 +62,9 @@ impl Handle {
         submission: Submission,
     ) -> mpsc::Receiver<Result<CommandResult, CommandError>> {
         let (results, receiver) = mpsc::channel(STREAM_SIGNALS);
-        let begun = self.begin(submission, self.shared.clock.monotonic(), true);
+        let (stage, started) = (submission.wait.stage, self.shared.clock.monotonic());
+        let begun = self.begin(submission, started, true);
+        let handle = self.clone();
         // Owned by the receiver: it ends when that is dropped, and at the plan's deadline at last.
         tokio::spawn(async move {
             let last = match begun {
@@ -73,9 +74,15 @@ impl Handle {
                     () = results.closed() => return,
                 },
             };
+            handle.measure(stage, started);
             let _ = results.send(last).await;
         });
         receiver
+    }
+
+    fn measure(&self, stage: Stage, started: Duration) {
+        let took = self.shared.clock.monotonic().saturating_sub(started);
+        self.shared.metrics.caller_answered(stage, took);
     }
 
     /// Sends a command to an aggregate: `handle.send(Deposit { amount: 5 }).to("a-1").await?`.
@@ -128,15 +135,17 @@ impl Handle {
         streams: bool,
     ) -> Result<Caller, CommandError> {
         let shared = &self.shared;
-        // What is under way may still send; only callers are turned away (R34).
-        if !shared.is_accepting() && submission.permits == PermitClass::Caller {
-            return Err(CommandError::ShuttingDown);
-        }
         let busy = |bound| {
             shared.metrics.refused(bound);
             CommandError::Busy { bound }
         };
-        let waits = submission.wait.stage > Stage::Processed;
+        // What is under way may still send; only callers are turned away (R34).
+        let is_turned_away = || !shared.is_accepting() && submission.permits == PermitClass::Caller;
+        if is_turned_away() {
+            return Err(CommandError::ShuttingDown);
+        }
+        let stage = submission.wait.stage;
+        let waits = stage > Stage::Processed;
         let waiter = match waits {
             false => None,
             true => Some(
@@ -150,36 +159,36 @@ impl Handle {
             .permits
             .try_acquire(submission.permits)
             .ok_or_else(|| busy(Bound::InFlight))?;
-        let (sink, stages) = match (waits, streams || submission.wait.stage != Stage::Snapshot) {
-            (false, _) => (None, None),
-            (true, false) => {
-                let (sink, stages) = oneshot::channel();
-                (
-                    Some(StageSink::Snapshot(sink)),
-                    Some(Stages::Snapshot(stages)),
-                )
-            }
-            (true, true) => {
-                let (sink, stages) = mpsc::channel(STREAM_SIGNALS);
-                (Some(StageSink::Every(sink)), Some(Stages::Every(stages)))
+        // Again, with the permit in hand: a stop that doesn't count it is seen here.
+        if is_turned_away() {
+            return Err(CommandError::ShuttingDown);
+        }
+        let (sink, stages) = stage_channel(waits, streams || stage != Stage::Snapshot);
+        let (telling, sent) = match stage == Stage::Sent || streams {
+            false => (None, None),
+            true => {
+                let (telling, sent) = oneshot::channel();
+                (Some(telling), Some(sent))
             }
         };
         let (reply, outcome) = oneshot::channel();
-        let ticket = Arc::new(Ticket::default());
+        let ticket = Ticket::default();
         let plan = submission.wait.clone();
-        let deadline = started + plan.timeout;
+        let deadline = started.saturating_add(plan.timeout);
         let place = shared.admission_place(&submission);
         let admit = Admit {
             submission: Box::new(submission),
             permit,
             reply,
             ticket: Arc::clone(&ticket),
+            sent: telling,
             stages: sink,
         };
         self.send_to_admission(place, admit)?;
         Ok(Caller {
             shared: Arc::clone(shared),
             ticket,
+            sent,
             outcome,
             stages,
             plan,
@@ -198,6 +207,24 @@ impl Handle {
             Ok(()) => Ok(()),
             // The mailbox is larger than the permits: only a system that is gone refuses.
             Err(SendError::Full(_) | SendError::Closed(_)) => Err(CommandError::ShuttingDown),
+        }
+    }
+}
+
+/// Where a caller hears of later stages, if it waits for one; of `every` one, or the snapshot.
+fn stage_channel(waits: bool, every: bool) -> (Option<StageSink>, Option<Stages>) {
+    match (waits, every) {
+        (false, _) => (None, None),
+        (true, false) => {
+            let (sink, stages) = oneshot::channel();
+            (
+                Some(StageSink::Snapshot(sink)),
+                Some(Stages::Snapshot(stages)),
+            )
+        }
+        (true, true) => {
+            let (sink, stages) = mpsc::channel(STREAM_SIGNALS);
+            (Some(StageSink::Every(sink)), Some(Stages::Every(stages)))
         }
     }
 }
@@ -261,7 +288,7 @@ impl Send {
     }
 
     /// Waits at most this long; 30 s unless said otherwise.
-    pub fn timeout(mut self, timeout: std::time::Duration) -> Self {
+    pub fn timeout(mut self, timeout: Duration) -> Self {
         self.submission = self.submission.timeout(timeout);
         self
     }

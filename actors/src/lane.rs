@@ -1,20 +1,22 @@
 //! Lane: the actor that runs one aggregate's commands.
 //!
 //! Owns: the cached state, with the recent requests in it.
-//! Receives: [`RunCommand`], from a supervisor alone, through the directory's gate.
+//! Receives: [`Enqueued`] commands, from a supervisor alone, through the directory's gate.
 //! Sends: an answer to each command's caller; each commit to its partition's feed.
 //! Bounded by: its gate (`runtime.lane-queue`).
 //! Ends when: the directory drops its address, which happens only with nothing queued.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix::{Actor, ActorFutureExt, Addr, AtomicResponse, Context, Handler, Message, WrapFuture};
+use futures_util::FutureExt;
 use tokio::sync::oneshot;
+use tracing::Instrument;
 use wow_kernel::command::BuiltCommand;
 use wow_kernel::error::CommandError;
-use wow_kernel::execute::{Executed, LaneState, Loaded};
+use wow_kernel::execute::{LaneState, Loaded};
 use wow_kernel::id::Version;
 use wow_kernel::registry::AggregateDefinition;
 use wow_kernel::wait::Stage;
@@ -27,20 +29,62 @@ use crate::shared::Shared;
 /// Where a command's answer goes.
 pub(crate) type Reply = oneshot::Sender<Result<Outcome, CommandError>>;
 
-/// Runs a command.
-#[derive(Message)]
-#[rtype(result = "()")]
+/// A command on its way to its lane.
 pub(crate) struct RunCommand {
     /// The command.
     pub(crate) command: Arc<BuiltCommand>,
-    /// Its caller; none once it has been answered.
-    pub(crate) reply: Option<Reply>,
-    /// Set once the lane has begun, so that a dead lane's queue is known to be untouched (R32).
-    pub(crate) begun: Arc<AtomicBool>,
+    /// Its caller.
+    pub(crate) reply: Reply,
+    /// Told once a lane has taken it, where its caller asks for SENT (R60, R64).
+    pub(crate) sent: Option<oneshot::Sender<()>>,
     /// Its place in the node; given back when all that follows the commit is done (R31).
     pub(crate) permit: Permit,
-    /// Its place in the lane.
-    pub(crate) slot: Option<Slot>,
+    /// What joins its log lines.
+    pub(crate) span: tracing::Span,
+}
+
+impl RunCommand {
+    /// Answers it without running it.
+    pub(crate) fn refuse(self, error: CommandError) {
+        let answer = Answer::Failed(error);
+        let command = self.command;
+        // Its place is free before its caller knows, as after a command that ran.
+        drop(self.permit);
+        let _ = self.reply.send(Ok(Outcome { command, answer }));
+    }
+}
+
+/// A command in a lane's queue, with its place there.
+///
+/// One that is dropped unread, because its lane died, goes back to its supervisor: it has not
+/// begun, so running it on a new lane is safe, whether or not its caller still waits (R32).
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Enqueued(Option<(RunCommand, Slot)>);
+
+impl Enqueued {
+    pub(crate) fn new(run: RunCommand, slot: Slot) -> Self {
+        Self(Some((run, slot)))
+    }
+
+    /// Takes it out of the queue; from here on it counts as begun.
+    pub(crate) fn take(mut self) -> (RunCommand, Slot) {
+        self.0
+            .take()
+            .expect("only this empties it, and takes it too")
+    }
+}
+
+impl Drop for Enqueued {
+    fn drop(&mut self) {
+        let Some((run, slot)) = self.0.take() else {
+            return;
+        };
+        if let Some(home) = slot.home() {
+            drop(slot);
+            home.dispatch(run);
+        }
+    }
 }
 
 /// The actor.
@@ -73,39 +117,65 @@ impl Actor for Lane {
     type Context = Context<Self>;
 }
 
-impl Handler<RunCommand> for Lane {
+impl Handler<Enqueued> for Lane {
     type Result = AtomicResponse<Self, ()>;
 
-    fn handle(&mut self, message: RunCommand, _context: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, message: Enqueued, _context: &mut Self::Context) -> Self::Result {
         let shared = Arc::clone(&self.shared);
         let state = self.state.take().unwrap_or_default();
-        let definition = Arc::clone(&message.command.aggregate);
+        let (message, slot) = message.take();
+        let span = message.span.clone();
         // Boxed here, once: the future is large, and each adapter around it would move it.
         let run: Running = Box::pin(async move {
             // A lane with ready work must not hold up the others on its thread.
             tokio::task::coop::consume_budget().await;
-            run(&shared, state, message).await
+            run(&shared, state, message, slot).instrument(span).await
         });
-        AtomicResponse::new(Box::pin(run.into_actor(self).map(
-            move |(state, slot), lane, _context| {
-                lane.keep(&definition, state);
-                // Last of all: from here on the gate may close.
-                drop(slot);
-            },
-        )))
+        AtomicResponse::new(Box::pin(
+            run.into_actor(self)
+                .map(|finished, lane, _context| lane.finish(finished)),
+        ))
     }
 }
 
-type Running = Pin<Box<dyn Future<Output = (LaneState, Option<Slot>)>>>;
+type Running = Pin<Box<dyn Future<Output = Finished>>>;
+
+/// A command that has run, before its caller knows.
+struct Finished {
+    state: LaneState,
+    definition: Arc<AggregateDefinition>,
+    /// How many bytes of events it committed.
+    grown: usize,
+    slot: Slot,
+    permit: Permit,
+    answer: Option<(Reply, Outcome)>,
+}
 
 impl Lane {
-    fn keep(&mut self, definition: &AggregateDefinition, state: LaneState) {
-        if let Some(cached) = &state.cached {
-            if let Some(bytes) = self.size.measure(definition, cached) {
-                self.record.set_bytes(bytes);
-            }
+    /// Keeps the state, then gives the places back, then answers: whoever has an answer finds
+    /// the places free. From the slot's end on the gate may close.
+    fn finish(&mut self, finished: Finished) {
+        let Finished {
+            state,
+            definition,
+            grown,
+            slot,
+            permit,
+            answer,
+        } = finished;
+        let bytes = match &state.cached {
+            Some(cached) => self.size.measure(&definition, cached, grown),
+            None => Some(self.size.forget()),
+        };
+        if let Some(bytes) = bytes {
+            self.record.set_bytes(bytes);
         }
         self.state = Some(state);
+        drop((slot, permit));
+        if let Some((reply, outcome)) = answer {
+            // A caller that is gone changes nothing.
+            let _ = reply.send(Ok(outcome));
+        }
     }
 }
 
@@ -114,69 +184,84 @@ impl Lane {
 #[derive(Debug, Default)]
 struct StateSize {
     next_at: Version,
+    /// The length of its text when it was last measured, …
+    measured: usize,
+    /// … and the bytes of the events since.
+    grown: usize,
 }
 
 impl StateSize {
     /// What text and in-memory form take together, against the text alone.
     const BYTES_PER_JSON_BYTE: usize = 3;
 
-    fn measure(&mut self, definition: &AggregateDefinition, loaded: &Loaded) -> Option<usize> {
-        if loaded.version < self.next_at {
+    /// Measures where the state may have grown by much.
+    fn measure(
+        &mut self,
+        definition: &AggregateDefinition,
+        loaded: &Loaded,
+        grown: usize,
+    ) -> Option<usize> {
+        self.grown += grown;
+        if loaded.version < self.next_at && self.grown <= self.measured {
             return None;
         }
         self.next_at = loaded.version + 1 + loaded.version / 4;
-        let json = definition.encode_state(&loaded.state).ok()?;
-        Some(json.len() * Self::BYTES_PER_JSON_BYTE + loaded.recent.bytes())
+        self.grown = 0;
+        // Users' code writes the state, and its panic is no reason to lose the lane (R32).
+        let written = catch_unwind(AssertUnwindSafe(|| definition.encode_state(&loaded.state)));
+        self.measured = written.ok()?.ok()?.len();
+        Some(self.measured * Self::BYTES_PER_JSON_BYTE + loaded.recent.bytes())
+    }
+
+    /// The state was dropped: it takes nothing, and the next one is measured.
+    fn forget(&mut self) -> usize {
+        *self = Self::default();
+        0
     }
 }
 
 /// Runs one command to its end, with all that follows a commit (R55).
-async fn run(
-    shared: &Shared,
-    mut state: LaneState,
-    message: RunCommand,
-) -> (LaneState, Option<Slot>) {
+async fn run(shared: &Shared, mut state: LaneState, message: RunCommand, slot: Slot) -> Finished {
     let RunCommand {
         command,
         reply,
-        begun,
         permit,
-        slot,
+        ..
     } = message;
-    let answer = if shared.clock.monotonic() >= command.deadline {
+    let mut grown = 0;
+    let answer = if shared.has_ended() {
+        Some(Answer::Failed(CommandError::ShuttingDown))
+    } else if shared.clock.monotonic() >= command.deadline {
         // Nobody waits for it any more, and it has not begun (R31).
-        Answer::Failed(CommandError::Timeout)
+        Some(Answer::Failed(CommandError::Timeout))
     } else {
-        begun.store(true, Ordering::Release);
-        match shared.kernel.execute(&mut state, &command).await {
-            Executed::Committed(view) => {
-                let answer = Answer::Committed {
-                    version: view.commit.version,
-                    result: view.commit.result.clone(),
-                };
-                shared
-                    .feeds
-                    .offer(view, command.wait.stage == Stage::Snapshot);
-                answer
+        let execute = shared.kernel.execute(&mut state, &command);
+        match AssertUnwindSafe(execute).catch_unwind().await {
+            Ok(executed) => {
+                let (answer, view) = Answer::of(executed);
+                if let Some(view) = view {
+                    grown = view.commit.entry_bytes();
+                    let (bytes, stage) = (slot.state_bytes() + grown, command.wait.stage);
+                    shared.feeds.offer(view, bytes, stage == Stage::Snapshot);
+                }
+                Some(answer)
             }
-            Executed::Known {
-                record,
-                key,
-                duplicate,
-            } => Answer::Known {
-                record: Box::new(record),
-                key,
-                duplicate,
-            },
-            Executed::Unchanged { version, result } => Answer::Unchanged { version, result },
-            Executed::Failed(error) => Answer::Failed(error),
+            Err(_panic) => {
+                // The kernel catches users' code. Beyond it nobody knows how far this came: the
+                // caller looks at storage, and the next command loads the state.
+                tracing::error!(?command, "running a command panicked");
+                state = LaneState::default();
+                None
+            }
         }
     };
-    shared.metrics.command_done(&command, &answer);
-    if let Some(reply) = reply {
-        // A caller that is gone changes nothing.
-        let _ = reply.send(Ok(Outcome { command, answer }));
+    shared.metrics.command_done(&command, answer.as_ref());
+    Finished {
+        state,
+        definition: Arc::clone(&command.aggregate),
+        grown,
+        slot,
+        permit,
+        answer: answer.map(|answer| (reply, Outcome { command, answer })),
     }
-    drop(permit);
-    (state, slot)
 }

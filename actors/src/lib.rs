@@ -34,8 +34,11 @@ mod shared;
 mod stages;
 mod supervisor;
 pub mod system;
+mod tasks;
 mod threads;
 mod time;
+mod trace;
+mod vital;
 mod waits;
 
 pub use admission::Submit;

@@ -62,12 +62,7 @@ impl Metrics {
         let counter = |name: &str, help: &str| {
             register(registry, IntCounter::with_opts(Opts::new(name, help))?)
         };
-        let histogram = HistogramOpts::new(
-            "wow_command_duration_seconds",
-            "Time from submission until the caller was answered, by the stage it waited for.",
-        )
-        .buckets(SECONDS.to_vec());
-        let durations = register(registry, HistogramVec::new(histogram, &["stage"])?)?;
+        let durations = durations(registry)?;
         let slow_turn = HistogramOpts::new(
             "wow_slow_turn_seconds",
             "Turns of command functions of 100 ms and more, which hold up other lanes.",
@@ -145,7 +140,11 @@ impl Metrics {
         self
     }
 
-    pub(crate) fn command_done(&self, command: &BuiltCommand, answer: &Answer) {
+    /// A lane is done with a command; none says that it failed in an unknown way.
+    pub(crate) fn command_done(&self, command: &BuiltCommand, answer: Option<&Answer>) {
+        if let Some(Answer::Failed(CommandError::Busy { bound })) = answer {
+            self.refused(*bound);
+        }
         if let Some(counters) = self.commands_of.get(&command.key().aggregate_type) {
             counters[outcome_index(answer)].inc();
         }
@@ -196,24 +195,25 @@ impl Metrics {
     }
 }
 
-/// What becomes of commands, as labels.
-const OUTCOMES: [&str; 6] = [
-    "committed",
-    "duplicate",
-    "unchanged",
-    "rejected",
-    "failed",
-    "sent",
-];
+fn durations(registry: &Registry) -> Result<HistogramVec, prometheus::Error> {
+    let options = HistogramOpts::new(
+        "wow_command_duration_seconds",
+        "Time from submission until the caller was answered, by the stage it waited for.",
+    );
+    let options = options.buckets(SECONDS.to_vec());
+    register(registry, HistogramVec::new(options, &["stage"])?)
+}
 
-fn outcome_index(answer: &Answer) -> usize {
+/// What becomes of commands, as labels.
+const OUTCOMES: [&str; 5] = ["committed", "duplicate", "unchanged", "rejected", "failed"];
+
+fn outcome_index(answer: Option<&Answer>) -> usize {
     match answer {
-        Answer::Committed { .. } => 0,
-        Answer::Known { .. } => 1,
-        Answer::Unchanged { .. } => 2,
-        Answer::Failed(CommandError::Rejected(_)) => 3,
-        Answer::Failed(_) => 4,
-        Answer::Sent => 5,
+        Some(Answer::Committed { .. }) => 0,
+        Some(Answer::Known { .. }) => 1,
+        Some(Answer::Unchanged { .. }) => 2,
+        Some(Answer::Failed(CommandError::Rejected(_))) => 3,
+        Some(Answer::Failed(_)) | None => 4,
     }
 }
 

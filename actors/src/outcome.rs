@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use wow_kernel::command::BuiltCommand;
+use wow_kernel::commit::StateView;
 use wow_kernel::error::CommandError;
+use wow_kernel::execute::Executed;
 use wow_kernel::id::{AggregateKey, CommandId, EpochMillis, Version};
 use wow_kernel::recent::RequestRecord;
 use wow_kernel::result::CommandResult;
@@ -13,8 +15,6 @@ use wow_kernel::wait::Stage;
 /// A command's end, as far as its own aggregate is concerned.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// The router has taken it, and its caller waits for no more (R60).
-    Sent,
     /// It committed.
     Committed {
         /// The version it reached.
@@ -40,6 +40,33 @@ pub(crate) enum Answer {
     },
     /// It failed.
     Failed(CommandError),
+}
+
+impl Answer {
+    /// What became of a command, and its commit where it made one.
+    pub(crate) fn of(executed: Executed) -> (Self, Option<StateView>) {
+        let answer = match executed {
+            Executed::Committed(view) => {
+                let answer = Self::Committed {
+                    version: view.commit.version,
+                    result: view.commit.result.clone(),
+                };
+                return (answer, Some(view));
+            }
+            Executed::Known {
+                record,
+                key,
+                duplicate,
+            } => Self::Known {
+                record: Box::new(record),
+                key,
+                duplicate,
+            },
+            Executed::Unchanged { version, result } => Self::Unchanged { version, result },
+            Executed::Failed(error) => Self::Failed(error),
+        };
+        (answer, None)
+    }
 }
 
 /// A command and its end.
@@ -72,19 +99,14 @@ impl Outcome {
                 key: key.clone(),
                 version: record.version,
             }),
-            Answer::Sent | Answer::Unchanged { .. } | Answer::Failed(_) => None,
+            Answer::Unchanged { .. } | Answer::Failed(_) => None,
         }
     }
 
     /// What the caller is told when the command itself is done.
     pub(crate) fn to_result(&self, now: EpochMillis) -> CommandResult {
-        let stage = match self.answer {
-            Answer::Sent => Stage::Sent,
-            _ => Stage::Processed,
-        };
-        let mut result = base_result(&self.command, stage, now);
+        let mut result = base_result(&self.command, Stage::Processed, now);
         match &self.answer {
-            Answer::Sent => {}
             Answer::Committed {
                 version,
                 result: map,

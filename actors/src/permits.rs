@@ -52,13 +52,13 @@ impl Permits {
         let permit = Permit {
             taken: Arc::clone(&self.taken),
         };
-        let before = self.taken.fetch_add(1, Ordering::AcqRel);
+        let before = self.taken.fetch_add(1, Ordering::SeqCst);
         (before < bound).then_some(permit)
     }
 
-    /// How many are taken.
+    /// How many are taken. In one order with taking them, for whoever waits until none is.
     pub(crate) fn taken(&self) -> usize {
-        self.taken.load(Ordering::Acquire)
+        self.taken.load(Ordering::SeqCst)
     }
 }
 

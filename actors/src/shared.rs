@@ -1,5 +1,6 @@
 //! What every actor of one node shares: the kernel, the lanes' directory, the bounds.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,11 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::watch;
 use wow_kernel::admission::Admission;
 use wow_kernel::commit::Commit;
+use wow_kernel::error::CommandError;
 use wow_kernel::execute::Kernel;
-use wow_kernel::id::{CommandId, DEFAULT_TENANT, NodeName, PartitionNo};
+use wow_kernel::id::{
+    AggregateKey, AggregateType, CommandId, DEFAULT_TENANT, NodeName, PartitionNo,
+};
 use wow_kernel::partition::{partition_of, partition_of_parts};
 use wow_kernel::ports::{CheckpointStore, Clock, SnapshotStore};
 use wow_kernel::registry::Registry;
+use wow_kernel::router::RouterKind;
 use wow_kernel::submission::Submission;
 use wow_kernel::wait::{FunctionInfo, Stage};
 
@@ -29,6 +34,8 @@ pub(crate) struct Shared {
     pub(crate) registry: Arc<Registry>,
     pub(crate) admission: Admission,
     pub(crate) kernel: Kernel,
+    /// The routers that are not the default (R20).
+    pub(crate) routers: HashMap<AggregateType, RouterKind>,
     pub(crate) snapshots: Arc<dyn SnapshotStore>,
     pub(crate) checkpoints: Arc<dyn CheckpointStore>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -40,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) routing: Routing,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) accepting: AtomicBool,
+    /// The last phase, where it is asked for often.
+    pub(crate) ended: AtomicBool,
     pub(crate) ready: AtomicBool,
     /// How far the stop has come; runners and pollers watch it.
     pub(crate) phase: watch::Sender<Phase>,
@@ -55,8 +64,10 @@ pub(crate) enum Phase {
     Running,
     /// Sagas take no new entries.
     Draining,
-    /// Runners save their checkpoints and end.
+    /// Runners write what is committed, save their checkpoints and end.
     Stopping,
+    /// Nothing more happens here: whoever still waits is answered with what is known.
+    Ended,
 }
 
 impl fmt::Debug for Shared {
@@ -68,12 +79,33 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(crate) fn partition_of(&self, key: &wow_kernel::id::AggregateKey) -> PartitionNo {
+    pub(crate) fn partition_of(&self, key: &AggregateKey) -> PartitionNo {
         partition_of(key, self.kernel.limits.partitions)
     }
 
+    /// Whether callers' commands are taken. Asked with a permit in hand, in one order with the
+    /// permits: a stop either counts the command or turns it away (R34).
     pub(crate) fn is_accepting(&self) -> bool {
-        self.accepting.load(Ordering::Acquire)
+        self.accepting.load(Ordering::SeqCst)
+    }
+
+    /// Whether nothing more happens here. Lanes read it between commands, so that the end waits
+    /// for no queue.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Which router an aggregate type has (R20).
+    pub(crate) fn router_of(&self, aggregate_type: &AggregateType) -> RouterKind {
+        // Most nodes set none.
+        match self.routers.is_empty() {
+            true => RouterKind::default(),
+            false => self
+                .routers
+                .get(aggregate_type)
+                .copied()
+                .unwrap_or_default(),
+        }
     }
 
     /// Which admission actor takes a submission: the one on the thread of the aggregate's lane,
@@ -105,12 +137,13 @@ impl Shared {
         Some(partition_of_parts(parts, self.kernel.limits.partitions))
     }
 
-    /// Tells the callers of these commits that a stage is reached. Those on other nodes find it
-    /// in storage (R63).
+    /// Tells the callers of these commits that a stage is reached, or why it never will be. Those
+    /// on other nodes find it in storage (R63).
     pub(crate) fn signal<'a>(
         &self,
         stage: Stage,
         function: &Arc<FunctionInfo>,
+        error: Option<&CommandError>,
         commits: impl Iterator<Item = &'a Commit>,
     ) {
         let Some(addresses) = self.routing.addresses() else {
@@ -122,7 +155,7 @@ impl Shared {
                 command_id: commit.command_id,
                 stage,
                 function: Arc::clone(function),
-                error: None,
+                error: error.cloned(),
             });
         }
         for (waits, reached) in addresses.waits.iter().zip(by_place) {

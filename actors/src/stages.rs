@@ -3,7 +3,7 @@
 use wow_kernel::command::BuiltCommand;
 use wow_kernel::error::CommandError;
 use wow_kernel::registry::{Registry, SagaDefinition};
-use wow_kernel::wait::{FunctionInfo, FunctionKind, Stage, StageFilter, WaitPlan};
+use wow_kernel::wait::{FunctionInfo, FunctionKind, Stage, WaitPlan};
 
 /// The function name of a saga: it has one handler.
 const SAGA_FUNCTION: &str = "handle";
@@ -32,18 +32,23 @@ pub(crate) fn snapshot_function(registry: &Registry) -> FunctionInfo {
 pub(crate) fn expected(registry: &Registry, command: &BuiltCommand) -> usize {
     match command.wait.stage {
         Stage::Sent | Stage::Processed | Stage::Snapshot => 1,
-        Stage::SagaHandled => matching_sagas(registry, command, &command.wait.filter),
+        Stage::SagaHandled => matching_sagas(registry, command).count(),
         Stage::Projected | Stage::EventHandled => 0,
     }
 }
 
-fn matching_sagas(registry: &Registry, command: &BuiltCommand, filter: &StageFilter) -> usize {
+/// The sagas that handle a command's commit and that its plan names, with what their signals say
+/// of them.
+pub(crate) fn matching_sagas<'a>(
+    registry: &'a Registry,
+    command: &'a BuiltCommand,
+) -> impl Iterator<Item = (&'a SagaDefinition, FunctionInfo)> {
     registry
         .sagas()
         .iter()
         .filter(|saga| saga.aggregate_type == command.key().aggregate_type)
-        .filter(|saga| filter.matches(&saga_function(registry, saga)))
-        .count()
+        .map(|saga| (&**saga, saga_function(registry, saga)))
+        .filter(|(_, function)| command.wait.filter.matches(function))
 }
 
 /// Refuses a plan that nothing here can ever complete.

@@ -1,22 +1,22 @@
 //! PartitionSupervisor: runs the lanes of one partition.
 //!
 //! Owns: its partition's shard of the lane directory.
-//! Receives: [`Dispatch`] from admission.
+//! Receives: [`Dispatch`] from admission, [`End`] from the system.
 //! Sends: commands to lanes; a refusal to the caller where a lane is full.
 //! Bounded by: the node's permits, which every command carries.
 //! Ends when: the system stops, or the partition is given away.
 
 use std::sync::Arc;
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use wow_kernel::error::{Bound, CommandError};
 use wow_kernel::id::PartitionNo;
-use wow_kernel::wait::Stage;
 
 use crate::directory::LaneFull;
-use crate::lane::{Lane, RunCommand};
-use crate::outcome::{Answer, Outcome};
+use crate::lane::RunCommand;
 use crate::shared::Shared;
+use crate::threads::End;
+use crate::vital::Vital;
 
 /// Runs a command on its lane.
 #[derive(Message)]
@@ -28,11 +28,16 @@ pub(crate) struct Dispatch(pub(crate) RunCommand);
 pub(crate) struct PartitionSupervisor {
     partition: PartitionNo,
     shared: Arc<Shared>,
+    _vital: Vital,
 }
 
 impl PartitionSupervisor {
     pub(crate) fn new(partition: PartitionNo, shared: Arc<Shared>) -> Self {
-        Self { partition, shared }
+        Self {
+            partition,
+            _vital: Vital::of(&shared, "supervisor"),
+            shared,
+        }
     }
 
     fn passivate(&self) {
@@ -59,33 +64,30 @@ impl Handler<Dispatch> for PartitionSupervisor {
 
     fn handle(&mut self, message: Dispatch, _context: &mut Self::Context) {
         let shared = &self.shared;
-        let now = shared.clock.monotonic();
-        let mut run: RunCommand = message.0;
-        // Who waits for SENT is answered as soon as a lane has taken the command (R60).
-        let sent = (run.command.wait.stage == Stage::Sent)
-            .then(|| {
-                run.reply
-                    .take()
-                    .map(|reply| (reply, Arc::clone(&run.command)))
-            })
-            .flatten();
-        let result = shared.directory.send(self.partition, now, run, |record| {
-            Lane::spawn(shared, record)
-        });
-        let (reply, command, answer) = match (result, sent) {
-            (Ok(()), None) => return,
-            (Ok(()), Some((reply, command))) => (Some(reply), command, Answer::Sent),
-            (Err(LaneFull(refused)), sent) => {
-                shared.metrics.refused(Bound::LaneQueue);
-                let answer = Answer::Failed(CommandError::Busy {
-                    bound: Bound::LaneQueue,
-                });
-                let reply = refused.reply.or(sent.map(|(reply, _)| reply));
-                (reply, refused.command, answer)
+        let mut run = message.0;
+        let sent = run.sent.take();
+        match shared.directory.send(shared, self.partition, run) {
+            Ok(()) => {
+                // The lane has it: before it can begin, for it runs on this very thread (R60).
+                if let Some(sent) = sent {
+                    let _ = sent.send(());
+                }
             }
-        };
-        if let Some(reply) = reply {
-            let _ = reply.send(Ok(Outcome { command, answer }));
+            Err(LaneFull(run)) => {
+                let bound = Bound::LaneQueue;
+                shared.metrics.refused(bound);
+                run.refuse(CommandError::Busy { bound });
+            }
         }
+    }
+}
+
+impl Handler<End> for PartitionSupervisor {
+    type Result = ();
+
+    // What is queued at its lanes is refused.
+    fn handle(&mut self, _message: End, context: &mut Self::Context) {
+        self.shared.directory.end(self.partition);
+        context.stop();
     }
 }

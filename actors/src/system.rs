@@ -1,22 +1,28 @@
 //! Starts the tree of actors, and stops it in order (R34).
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use actix::{Actor, ArbiterHandle};
+use async_trait::async_trait;
 use tokio::sync::watch;
 use wow_kernel::access::AccessMode;
 use wow_kernel::admission::{Admission, AdmissionLimits};
+use wow_kernel::error::CommandError;
 use wow_kernel::execute::{Kernel, KernelLimits, Loader};
-use wow_kernel::id::{NodeName, PartitionNo};
+use wow_kernel::id::{AggregateType, NodeName, PartitionNo};
 use wow_kernel::model::Services;
 use wow_kernel::ports::{
-    Authorizer, CheckpointStore, Clock, CommitLog, History, Isolation, Random, RequestLookup,
-    SnapshotStore, StorageError,
+    Authorizer, CheckpointStore, Clock, CommandSender, CommitLog, History, Isolation, Random,
+    RequestLookup, SnapshotStore, StorageError,
 };
 use wow_kernel::registry::Registry;
+use wow_kernel::result::CommandResult;
+use wow_kernel::router::RouterKind;
+use wow_kernel::submission::Submission;
 
 use crate::admission::AdmissionActor;
 use crate::directory::LaneDirectory;
@@ -29,7 +35,7 @@ use crate::routing::{Addresses, Routing};
 use crate::runner::{HeadPoller, SNAPSHOT_SUBSCRIPTION, SagaRunner, SnapshotRunner};
 use crate::shared::{Phase, Shared};
 use crate::supervisor::PartitionSupervisor;
-use crate::threads::{ActorThreads, Placement, place};
+use crate::threads::{ActorThreads, End, Placement, place};
 use crate::waits::Waits;
 
 /// What the running system needs of the world.
@@ -72,6 +78,9 @@ pub struct SystemConfig {
     pub admission: AdmissionLimits,
     /// The bounds of the command loop.
     pub kernel: KernelLimits,
+    /// The routers of the aggregate types that aren't partitioned (R20). Without a topic,
+    /// [`RouterKind::Kafka`] runs commands here.
+    pub routers: HashMap<AggregateType, RouterKind>,
     /// How many recent requests a state carries (R41).
     pub recent_requests: usize,
     /// The bounds of the actors.
@@ -94,11 +103,38 @@ pub enum StartError {
     Threads(#[from] std::io::Error),
 }
 
-/// The running system.
+/// The running system. One that is dropped without [`RunningSystem::stop`] ends at once, with
+/// whatever is in flight.
 #[derive(Debug)]
 pub struct RunningSystem {
     shared: Arc<Shared>,
+    // Before the threads, so that whoever sees an actor gone knows why.
+    ends: Ends,
     threads: ActorThreads,
+}
+
+/// Says that the system has ended, at the latest when it is dropped.
+#[derive(Debug)]
+struct Ends(Arc<Shared>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.0.ready.store(false, Ordering::Release);
+        self.0.accepting.store(false, Ordering::SeqCst);
+        self.0.ended.store(true, Ordering::Release);
+        self.0.phase.send_replace(Phase::Ended);
+    }
+}
+
+/// How command functions send. It doesn't keep the node alive that keeps it.
+struct Sender(Weak<Shared>);
+
+#[async_trait]
+impl CommandSender for Sender {
+    async fn send(&self, submission: Submission) -> Result<CommandResult, CommandError> {
+        let shared = self.0.upgrade().ok_or(CommandError::ShuttingDown)?;
+        CommandSender::send(&Handle::of(shared), submission).await
+    }
 }
 
 /// How a stop went.
@@ -128,14 +164,19 @@ impl RunningSystem {
         let placement = config.placement.clone();
         let shared = Arc::new(assemble(config, registry, services, ports, counters));
         Moment::register(metrics, &shared)?;
-        let handle = Handle::of(Arc::clone(&shared));
+        let sender = Sender(Arc::downgrade(&shared));
         // Set once, on a kernel that nobody else has seen yet.
-        let _ = shared.kernel.sender.set(Arc::new(handle));
+        let _ = shared.kernel.sender.set(Arc::new(sender));
         let threads = ActorThreads::start(&placement).await?;
+        let ends = Ends(Arc::clone(&shared));
         start_tree(&shared, &threads.arbiters).await?;
-        shared.accepting.store(true, Ordering::Release);
         shared.ready.store(true, Ordering::Release);
-        Ok(Self { shared, threads })
+        shared.accepting.store(true, Ordering::SeqCst);
+        Ok(Self {
+            shared,
+            ends,
+            threads,
+        })
     }
 
     /// A handle to it.
@@ -154,15 +195,20 @@ impl RunningSystem {
             .await;
     }
 
-    /// Refuses new commands, finishes those in flight within `runtime.shutdown-timeout`, writes
-    /// what is committed, and ends every actor.
+    /// Refuses new commands, finishes those in flight, writes what is committed, answers whoever
+    /// still waits, and ends every actor: all within `runtime.shutdown-timeout`, of which the
+    /// last tenth is kept for what follows the commands.
     pub async fn stop(self) -> StopReport {
-        let Self { shared, threads } = self;
+        let Self {
+            shared,
+            ends,
+            threads,
+        } = self;
+        let (begun, limit) = (shared.clock.monotonic(), shared.limits.shutdown_timeout);
         shared.ready.store(false, Ordering::Release);
-        shared.accepting.store(false, Ordering::Release);
-        let deadline = shared.clock.monotonic() + shared.limits.shutdown_timeout;
+        shared.accepting.store(false, Ordering::SeqCst);
         shared.phase.send_replace(Phase::Draining);
-        drained(&shared, deadline).await;
+        drained(&shared, begun + limit / 10 * 9).await;
         let unfinished = shared.permits.taken();
         if unfinished > 0 {
             tracing::error!(
@@ -171,20 +217,20 @@ impl RunningSystem {
             );
         }
         shared.phase.send_replace(Phase::Stopping);
-        let left = deadline.saturating_sub(shared.clock.monotonic());
+        let left = (begun + limit).saturating_sub(shared.clock.monotonic());
         tokio::select! {
+            biased;
             () = shared.runners.all_ended() => {}
-            () = shared.clock.sleep(left.max(LAST_CHANCE)) => {
+            () = shared.clock.sleep(left) => {
                 tracing::error!("subscriptions had not ended when the node stopped");
             }
         }
+        drop(ends);
+        end_actors(&shared);
         threads.stop().await;
         StopReport { unfinished }
     }
 }
-
-/// What runners get to save their checkpoints when all the time was used up before.
-const LAST_CHANCE: Duration = Duration::from_secs(1);
 
 /// How often the count of those in flight is read while draining.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
@@ -192,6 +238,23 @@ const DRAIN_LOOK: Duration = Duration::from_millis(5);
 async fn drained(shared: &Shared, deadline: Duration) {
     while shared.permits.taken() > 0 && shared.clock.monotonic() < deadline {
         shared.clock.sleep(DRAIN_LOOK).await;
+    }
+}
+
+/// Ends the actors that callers wait on. Runners and pollers have heard of the phase.
+fn end_actors(shared: &Shared) {
+    let Some(addresses) = shared.routing.addresses() else {
+        return;
+    };
+    // One that can't be told is gone already.
+    for admission in &addresses.admissions {
+        let _ = admission.try_send(End);
+    }
+    for supervisor in &addresses.supervisors {
+        let _ = supervisor.try_send(End);
+    }
+    for waits in &addresses.waits {
+        let _ = waits.try_send(End);
     }
 }
 
@@ -207,9 +270,10 @@ fn assemble(
         mode,
         admission,
         kernel,
+        routers,
         recent_requests,
         limits,
-        ..
+        placement: _,
     } = config;
     let partitions = kernel.partitions;
     let loader = Loader {
@@ -243,6 +307,7 @@ fn assemble(
             limits: kernel,
             sender: OnceLock::new(),
         },
+        routers,
         snapshots: ports.snapshots,
         checkpoints: ports.checkpoints,
         clock: ports.clock,
@@ -258,6 +323,7 @@ fn assemble(
         routing: Routing::all_here(partitions),
         metrics,
         accepting: AtomicBool::new(false),
+        ended: AtomicBool::new(false),
         ready: AtomicBool::new(false),
         phase: watch::Sender::new(Phase::Running),
         runners: Arc::default(),
@@ -276,12 +342,13 @@ async fn start_tree(shared: &Arc<Shared>, arbiters: &[ArbiterHandle]) -> Result<
         shared.feeds.of(found.partition).note_head(found.head);
     }
     let on = |partition: &PartitionNo| &arbiters[partition.0 as usize % arbiters.len()];
-    // What is in a mailbox carries a permit, so these sizes are never reached.
-    let (commands, waiters) = (shared.limits.in_flight + 1, shared.limits.waiters + 1);
+    // What is in a mailbox carries a permit, so these sizes are never reached; one more is for
+    // the end.
+    let (commands, waiters) = (shared.limits.in_flight + 2, shared.limits.waiters + 2);
     let gone = || StartError::Threads(std::io::Error::other("an arbiter ended at start"));
     let (mut waits, mut admissions) = (Vec::new(), Vec::new());
     for arbiter in arbiters {
-        let actor = Waits::new(shared.metrics.waits_open.clone());
+        let actor = Waits::new(shared);
         waits.push(place(arbiter, waiters, actor).await.ok_or_else(gone)?);
         let actor = AdmissionActor::new(Arc::clone(shared));
         admissions.push(place(arbiter, commands, actor).await.ok_or_else(gone)?);

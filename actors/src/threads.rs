@@ -6,8 +6,9 @@
 
 use std::io;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, System};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Message, System};
 use tokio::sync::oneshot;
 
 /// Where actors are placed.
@@ -19,12 +20,30 @@ pub enum Placement {
     Here,
 }
 
+/// Ends an actor.
+#[derive(Debug, Clone, Copy, Message)]
+#[rtype(result = "()")]
+pub(crate) struct End;
+
 /// The arbiters, and the thread that has made them.
 #[derive(Debug)]
 pub(crate) struct ActorThreads {
     pub(crate) arbiters: Vec<ArbiterHandle>,
-    own: Option<(System, JoinHandle<io::Result<()>>)>,
+    own: Option<OwnThread>,
 }
+
+/// The thread that runs the actix system.
+#[derive(Debug)]
+struct OwnThread {
+    system: System,
+    thread: JoinHandle<io::Result<()>>,
+    /// Closed when the thread has nothing left to run.
+    ended: oneshot::Receiver<()>,
+}
+
+/// What ending the threads takes at most. One that doesn't end by then is in a command function
+/// that holds it, and goes with the process.
+const END_MAX: Duration = Duration::from_secs(1);
 
 impl ActorThreads {
     pub(crate) async fn start(placement: &Placement) -> io::Result<Self> {
@@ -38,9 +57,11 @@ impl ActorThreads {
             Placement::Arbiters(count) => (*count).max(1),
         };
         let (ready, started) = oneshot::channel();
+        let (running, ended) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new()
             .name("wow-system".to_owned())
             .spawn(move || {
+                let _running = running;
                 let runner = System::new();
                 let arbiters: Vec<Arbiter> = (0..count).map(|_| Arbiter::new()).collect();
                 let handles = arbiters.iter().map(Arbiter::handle).collect::<Vec<_>>();
@@ -58,18 +79,26 @@ impl ActorThreads {
             .map_err(|_| io::Error::other("the actors' thread ended before it was ready"))?;
         Ok(Self {
             arbiters,
-            own: Some((system, thread)),
+            own: Some(OwnThread {
+                system,
+                thread,
+                ended,
+            }),
         })
     }
 
     /// Ends the threads. Only once the actors have nothing left to do.
     pub(crate) async fn stop(mut self) {
-        let Some((system, thread)) = self.own.take() else {
+        let Some(own) = self.own.take() else {
             return;
         };
-        system.stop();
-        let joined = tokio::task::spawn_blocking(move || thread.join()).await;
-        if !matches!(joined, Ok(Ok(Ok(())))) {
+        own.system.stop();
+        if tokio::time::timeout(END_MAX, own.ended).await.is_err() {
+            tracing::error!("the actors' threads did not end: a command function blocks one");
+            return;
+        }
+        // All that it still has to do is to return.
+        if !matches!(own.thread.join(), Ok(Ok(()))) {
             tracing::error!("the actors' thread did not end in order");
         }
     }
@@ -95,8 +124,8 @@ where
 impl Drop for ActorThreads {
     fn drop(&mut self) {
         // A system that is dropped without a stop must not leave threads behind.
-        if let Some((system, _thread)) = self.own.take() {
-            system.stop();
+        if let Some(own) = self.own.take() {
+            own.system.stop();
         }
     }
 }

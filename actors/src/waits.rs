@@ -1,7 +1,7 @@
 //! Waits: the actor that holds callers waiting for stages after PROCESSED.
 //!
 //! Owns: pending waits, by the id of the command whose commit they wait for.
-//! Receives: [`Register`], [`Reached`].
+//! Receives: [`Register`], [`Reached`]; [`End`] from the system.
 //! Sends: signals to the callers.
 //! Bounded by: `wait.max-waiters`, whose permits the callers hold.
 //! Ends when: the system stops.
@@ -11,17 +11,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, AsyncContext, Context, Handler, Message};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message};
 use tokio::sync::{mpsc, oneshot};
 use wow_kernel::error::CommandError;
 use wow_kernel::id::CommandId;
 use wow_kernel::wait::{FunctionInfo, Stage};
 
+use crate::shared::Shared;
+use crate::threads::End;
+use crate::vital::Vital;
+
 /// Looked up for every signal.
 type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
-/// How often waits whose caller is gone are removed.
+/// How often waits whose caller is gone are removed, …
 const SWEEP: Duration = Duration::from_secs(1);
+
+/// … and at how many at least it is done at once, so that callers which come and go faster than
+/// that don't pile up.
+const SWEEP_FROM: usize = 1024;
 
 /// A stage that a commit has reached.
 #[derive(Debug, Clone)]
@@ -84,14 +92,19 @@ pub(crate) struct Reached(pub(crate) Vec<StageReached>);
 #[derive(Debug)]
 pub(crate) struct Waits {
     pending: HashMap<CommandId, Vec<StageSink>>,
+    /// At how many pending ones those that are gone are removed: twice what the last time left.
+    sweep_at: usize,
     open: prometheus::IntGauge,
+    _vital: Vital,
 }
 
 impl Waits {
-    pub(crate) fn new(open: prometheus::IntGauge) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         Self {
             pending: HashMap::default(),
-            open,
+            sweep_at: SWEEP_FROM,
+            open: shared.metrics.waits_open.clone(),
+            _vital: Vital::of(shared, "waits"),
         }
     }
 
@@ -103,6 +116,7 @@ impl Waits {
             !sinks.is_empty()
         });
         self.open.sub((before - self.pending.len()) as i64);
+        self.sweep_at = (self.pending.len() * 2).max(SWEEP_FROM);
     }
 }
 
@@ -118,6 +132,9 @@ impl Handler<Register> for Waits {
     type Result = ();
 
     fn handle(&mut self, message: Register, _context: &mut Self::Context) {
+        if self.pending.len() >= self.sweep_at {
+            self.sweep();
+        }
         let sinks = self.pending.entry(message.command_id).or_insert_with(|| {
             self.open.inc();
             Vec::with_capacity(1)
@@ -144,5 +161,16 @@ impl Handler<Reached> for Waits {
                 self.pending.insert(reached.command_id, left);
             }
         }
+    }
+}
+
+impl Handler<End> for Waits {
+    type Result = ();
+
+    // Whoever still waits learns of it by its channel's end.
+    fn handle(&mut self, _message: End, context: &mut Self::Context) {
+        self.open.sub(self.pending.len() as i64);
+        self.pending.clear();
+        context.stop();
     }
 }

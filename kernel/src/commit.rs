@@ -23,6 +23,9 @@ pub struct RecordedEvent {
     pub body: Box<RawValue>,
 }
 
+/// The headers that carry a trace through everything a request leads to (spec/03).
+pub const TRACE_HEADERS: [&str; 2] = ["traceparent", "tracestate"];
+
 /// Headers kept with a command and its commit.
 pub type Headers = BTreeMap<String, String>;
 

@@ -22,9 +22,14 @@ pub const WRITTEN_EVERY: Version = 64;
 /// A result longer than this is not kept: such a duplicate asks the log.
 const RESULT_BYTES_MAX: usize = 1024;
 
-/// The versions up to a snapshot's that its stored set doesn't hold.
+/// The most requests that a set can hold.
+const ENTRIES_MAX: usize = u16::MAX as usize;
+
+/// The versions up to a snapshot's that its stored set may not hold. The snapshot's own is always
+/// among them, for it tells whether the log has the commit that the snapshot was made from (R50).
 pub fn unwritten(snapshot: Version) -> RangeInclusive<Version> {
-    snapshot - snapshot % WRITTEN_EVERY + 1..=snapshot
+    let written = snapshot - snapshot % WRITTEN_EVERY;
+    (written + 1).min(snapshot.max(1))..=snapshot
 }
 
 /// What answers a duplicate: who sent which command, and what came of it.
@@ -98,23 +103,36 @@ struct Entry {
 
 const _: () = assert!(std::mem::size_of::<Entry>() <= 64);
 
+impl Entry {
+    fn held_bytes(&self) -> usize {
+        let id = match &self.request_id {
+            CompactId::Uuid(_) => 0,
+            CompactId::Text(text) => text.len(),
+        };
+        id + self.result.as_ref().map_or(0, |result| result.get().len())
+    }
+}
+
 /// The set: bounded, oldest out first.
 #[derive(Debug, Clone)]
 pub struct RecentRequests {
     capacity: usize,
     entries: VecDeque<Entry>,
-    callers: Vec<(Arc<str>, OwnerId)>,
-    command_types: Vec<Arc<str>>,
+    /// What the entries hold beside themselves: results, and request ids in another form.
+    held_bytes: usize,
+    callers: SharedValues<(Arc<str>, OwnerId)>,
+    command_types: SharedValues<Arc<str>>,
 }
 
 impl RecentRequests {
-    /// An empty set of at most `capacity` requests.
+    /// An empty set of at most `capacity` requests, and at most 65 535.
     pub fn new(capacity: usize) -> Self {
         Self {
-            capacity,
+            capacity: capacity.min(ENTRIES_MAX),
             entries: VecDeque::new(),
-            callers: Vec::new(),
-            command_types: Vec::new(),
+            held_bytes: 0,
+            callers: SharedValues::new(),
+            command_types: SharedValues::new(),
         }
     }
 
@@ -130,39 +148,47 @@ impl RecentRequests {
 
     /// Roughly how many bytes it takes.
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * std::mem::size_of::<Entry>()
+        self.entries.capacity() * std::mem::size_of::<Entry>() + self.held_bytes
     }
 
-    /// Remembers a request. What doesn't fit the compact form is left to the log.
-    pub fn remember(&mut self, record: &RequestRecord) {
-        let large = record
-            .result
-            .as_ref()
-            .is_some_and(|r| r.get().len() > RESULT_BYTES_MAX);
+    /// Remembers a request. What doesn't fit the compact form is left to the log, and what it
+    /// remembers already is not remembered twice.
+    pub fn remember(&mut self, record: RequestRecord) {
+        let is_large =
+            (record.result.as_ref()).is_some_and(|result| result.get().len() > RESULT_BYTES_MAX);
         let Ok(version) = u32::try_from(record.version) else {
             return;
         };
-        if self.capacity == 0 || large {
+        let is_known = self
+            .entries
+            .back()
+            .is_some_and(|last| last.version >= version);
+        if self.capacity == 0 || is_large || is_known {
             return;
         }
-        let caller = (record.principal.clone(), record.owner.clone());
-        let (Some(command_type), Some(caller)) = (
-            intern(&mut self.command_types, record.command_type.clone()),
-            intern(&mut self.callers, caller),
-        ) else {
-            return;
-        };
         if self.entries.len() == self.capacity {
-            self.entries.pop_front();
+            self.forget_oldest();
         }
-        self.entries.push_back(Entry {
+        let command_type = self.command_types.hold(record.command_type);
+        let caller = self.callers.hold((record.principal, record.owner));
+        let entry = Entry {
             request_id: CompactId::new(record.request_id.as_str()),
             command_id: record.command_id,
             version,
             command_type,
             caller,
-            result: record.result.clone().map(Box::new),
-        });
+            result: record.result.map(Box::new),
+        };
+        self.held_bytes += entry.held_bytes();
+        self.entries.push_back(entry);
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some(oldest) = self.entries.pop_front() {
+            self.held_bytes -= oldest.held_bytes();
+            self.command_types.release(oldest.command_type);
+            self.callers.release(oldest.caller);
+        }
     }
 
     /// The request, if it is one of the recent ones.
@@ -179,12 +205,12 @@ impl RecentRequests {
     }
 
     fn record(&self, entry: &Entry) -> RequestRecord {
-        let (principal, owner) = self.callers[usize::from(entry.caller)].clone();
+        let (principal, owner) = self.callers.get(entry.caller).clone();
         RequestRecord {
             request_id: entry.request_id.to_request_id(),
             command_id: entry.command_id,
             version: Version::from(entry.version),
-            command_type: self.command_types[usize::from(entry.command_type)].clone(),
+            command_type: self.command_types.get(entry.command_type).clone(),
             principal,
             owner,
             result: entry.result.as_deref().cloned(),
@@ -193,9 +219,16 @@ impl RecentRequests {
 
     /// The set as a snapshot stores it.
     pub fn to_json(&self) -> String {
+        self.to_json_up_to(Version::MAX)
+    }
+
+    /// The same without the requests of later versions: what a snapshot of such a later version
+    /// stores, where `up_to` is the last that [`WRITTEN_EVERY`] divides.
+    pub fn to_json_up_to(&self, up_to: Version) -> String {
         let rows: Vec<Row> = self
             .entries
             .iter()
+            .filter(|entry| Version::from(entry.version) <= up_to)
             .map(|entry| Row::from(self.record(entry)))
             .collect();
         // Rows are texts and numbers: nothing in them that JSON can't hold.
@@ -212,21 +245,47 @@ impl RecentRequests {
             }
         };
         for row in rows {
-            self.remember(&row.into());
+            self.remember(row.into());
         }
     }
 }
 
-/// The index of a value in a short list, adding it where it is new; none when the list is full.
-fn intern<T: PartialEq>(list: &mut Vec<T>, value: T) -> Option<u16> {
-    let index = list
-        .iter()
-        .rposition(|known| *known == value)
-        .unwrap_or_else(|| {
-            list.push(value);
-            list.len() - 1
-        });
-    u16::try_from(index).ok()
+/// Values that many entries share, each with how many hold it. There are never more of them than
+/// entries, whoever comes by.
+#[derive(Debug, Clone)]
+struct SharedValues<T>(Vec<(T, u32)>);
+
+impl<T: PartialEq + Clone> SharedValues<T> {
+    const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    fn get(&self, index: u16) -> &T {
+        &self.0[usize::from(index)].0
+    }
+
+    /// The index of a value. A new one takes a place that nobody holds any more, if there is one.
+    fn hold(&mut self, value: T) -> u16 {
+        let known = self.0.iter().rposition(|(known, _)| *known == value);
+        let free = || self.0.iter().position(|(_, holders)| *holders == 0);
+        let index = match known.or_else(free) {
+            Some(index) => index,
+            None => {
+                self.0.push((value.clone(), 0));
+                self.0.len() - 1
+            }
+        };
+        let place = &mut self.0[index];
+        if place.1 == 0 {
+            place.0 = value;
+        }
+        place.1 += 1;
+        u16::try_from(index).expect("there are at most as many values as entries")
+    }
+
+    fn release(&mut self, index: u16) {
+        self.0[usize::from(index)].1 -= 1;
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -295,11 +354,46 @@ mod tests {
     fn r41_the_last_requests_are_known_and_older_ones_forgotten() {
         let mut set = RecentRequests::new(3);
         for version in 1..=4 {
-            set.remember(&record(&format!("r{version}"), version));
+            set.remember(record(&format!("r{version}"), version));
         }
         assert!(set.find(&RequestId::trusted("r1")).is_none());
         let found = set.find(&RequestId::trusted("r4")).unwrap();
         assert_eq!((found.version, &*found.principal), (4, "ann"));
+    }
+
+    #[test]
+    fn r41_a_snapshot_stores_the_set_of_the_last_version_at_which_it_is_written() {
+        let mut set = RecentRequests::new(256);
+        for version in 1..=WRITTEN_EVERY + 6 {
+            set.remember(record(&format!("r{version}"), version));
+        }
+        let mut again = RecentRequests::new(256);
+        again.remember_json(&set.to_json_up_to(WRITTEN_EVERY));
+        for version in unwritten(WRITTEN_EVERY + 6) {
+            assert!(
+                again
+                    .find(&RequestId::trusted(format!("r{version}")))
+                    .is_none()
+            );
+            again.remember(record(&format!("r{version}"), version));
+        }
+        assert_eq!(again.to_json(), set.to_json());
+    }
+
+    #[test]
+    fn r33_results_and_odd_request_ids_count_into_what_a_set_takes() {
+        let mut set = RecentRequests::new(2);
+        let plain = set.bytes();
+        let result = RawValue::from_string(format!("\"{}\"", "x".repeat(998))).unwrap();
+        for version in 1..=9 {
+            let record = RequestRecord {
+                result: Some(Arc::from(result.clone())),
+                ..record("1234", version)
+            };
+            set.remember(record);
+        }
+        let entries = set.entries.capacity() * std::mem::size_of::<Entry>();
+        assert_eq!(set.bytes(), plain + entries + 2 * (1000 + 4));
     }
 
     #[test]
@@ -312,7 +406,7 @@ mod tests {
             "a",
         ];
         for (version, id) in (1..).zip(ids) {
-            set.remember(&record(id, version));
+            set.remember(record(id, version));
         }
         let mut again = RecentRequests::new(8);
         again.remember_json(&set.to_json());
@@ -320,5 +414,44 @@ mod tests {
             let found = again.find(&RequestId::trusted(id)).unwrap();
             assert_eq!((found.request_id.as_str(), found.version), (id, version));
         }
+    }
+
+    #[test]
+    fn r41_many_callers_take_no_more_room_than_their_requests() {
+        let mut set = RecentRequests::new(4);
+        for version in 1..=100_000 {
+            let caller = Arc::from(format!("caller {version}"));
+            set.remember(RequestRecord {
+                principal: caller,
+                ..record(&format!("r{version}"), version)
+            });
+        }
+        let newest = set.find(&RequestId::trusted("r100000")).unwrap();
+        assert_eq!(&*newest.principal, "caller 100000");
+        assert!(set.callers.0.len() <= 4, "{} callers", set.callers.0.len());
+    }
+
+    #[test]
+    fn r41_what_a_snapshot_does_not_hold_begins_behind_its_stored_set() {
+        let ranges = [
+            (1, 1..=1),
+            (63, 1..=63),
+            (64, 64..=64),
+            (65, 65..=65),
+            (130, 129..=130),
+        ];
+        for (snapshot, expected) in ranges {
+            assert_eq!(unwritten(snapshot), expected, "snapshot of {snapshot}");
+        }
+        assert!(unwritten(0).is_empty());
+    }
+
+    #[test]
+    fn r41_a_request_loaded_twice_is_remembered_once() {
+        let mut set = RecentRequests::new(8);
+        for version in [1, 2, 2, 3] {
+            set.remember(record(&format!("r{version}"), version));
+        }
+        assert_eq!(set.len(), 3);
     }
 }

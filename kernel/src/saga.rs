@@ -1,14 +1,12 @@
 //! What becomes of a saga's command on its way into admission (R83).
 
-use std::sync::Arc;
-
 use crate::access::Principal;
 use crate::commit::Commit;
 use crate::error::CommandError;
-use crate::id::RequestId;
+use crate::id::{RequestId, SpaceId};
 use crate::model::SagaCommand;
 use crate::registry::{Registry, SagaDefinition};
-use crate::submission::{PermitClass, Submission, SubmittedRequestId, Target};
+use crate::submission::{PermitClass, Submission, SubmittedRequestId};
 use crate::wait::Stage;
 
 /// The longest chain of sagas' commands: one beyond is taken for a loop.
@@ -16,6 +14,10 @@ pub const SAGA_DEPTH_MAX: u32 = 32;
 
 /// The header that counts how many sagas led to a command.
 pub const DEPTH_HEADER: &str = "wow-saga-depth";
+
+/// The longest context and saga name together, in bytes: with what else a saga's request id
+/// holds, at its longest, they have to fit into 128 characters.
+pub(crate) const NAMES_BYTES_MAX: usize = 80;
 
 /// Where the numbers of answers to refusals begin: no entry sends that many commands.
 const ANSWERS_FROM: usize = 1_000_000;
@@ -52,10 +54,11 @@ pub fn request_id(context: &str, saga: &str, commit: &Commit, index: SagaIndex) 
     ))
 }
 
-/// Makes a submission of a saga's command. Tenant and space are the entry's unless it sets them.
+/// Makes a submission of a saga's command. Tenant and space, and for a type with owners the
+/// owner, are the entry's unless it sets them.
 ///
 /// # Errors
-/// [`CommandError::TypeUnknown`], or [`CommandError::ChainTooDeep`] for a loop of sagas.
+/// [`CommandError::ChainTooDeep`] for a loop of sagas.
 pub fn submission(
     registry: &Registry,
     saga: &SagaDefinition,
@@ -69,27 +72,19 @@ pub fn submission(
             max: SAGA_DEPTH_MAX as usize,
         });
     }
-    let (aggregate, _) = registry.resolve(&Target::Typed(command.payload_type))?;
     let mut submission = Submission::erased(command.payload_type, command.payload)
         .principal(Principal::service(saga.name))
         .wait(Stage::Processed)
-        .header(DEPTH_HEADER, depth.to_string());
-    for name in ["traceparent", "tracestate"] {
-        if let Some(value) = commit.headers.get(name) {
-            submission = submission.header(name, value);
-        }
-    }
-    let tenant = match (command.tenant, aggregate.spec.static_tenant) {
-        (Some(tenant), _) => Some(tenant),
-        (None, Some(_)) => None,
-        (None, None) => Some(commit.key.tenant.to_string()),
-    };
-    let space = command.space.unwrap_or_else(|| commit.space.to_string());
-    if let Some(tenant) = tenant {
+        .header(DEPTH_HEADER, depth.to_string())
+        .traced_by(&commit.headers);
+    let mut cause = commit.identity();
+    if let Some(tenant) = command.tenant {
         submission = submission.tenant(tenant);
     }
-    if !space.is_empty() {
-        submission = submission.space(space);
+    match command.space {
+        Some(space) if space.is_empty() => cause.space = SpaceId::none(),
+        Some(space) => submission = submission.space(space),
+        None => {}
     }
     if let Some(owner) = command.owner {
         submission = submission.owner(owner);
@@ -100,7 +95,7 @@ pub fn submission(
     let id = request_id(registry.context(), saga.name, commit, index);
     submission.request_id = Some(SubmittedRequestId::System(id));
     submission.permits = PermitClass::Internal;
-    submission.chain = Arc::from([]);
+    submission.facts.cause = Some(cause);
     Ok(submission)
 }
 
@@ -111,3 +106,6 @@ fn depth_of(commit: &Commit) -> u32 {
         .and_then(|depth| depth.parse().ok())
         .unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

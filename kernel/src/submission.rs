@@ -8,9 +8,10 @@ use bytes::Bytes;
 
 use crate::access::Principal;
 use crate::command::{BuiltCommand, CallChain, Payload};
-use crate::commit::Headers;
-use crate::id::{RequestId, Version};
+use crate::commit::{Headers, TRACE_HEADERS};
+use crate::id::{Identity, RequestId, Version};
 use crate::model::{Command, VariableSource};
+use crate::saga::DEPTH_HEADER;
 use crate::wait::{Stage, WaitPlan};
 
 /// Where an identity fact comes from (R3).
@@ -60,6 +61,9 @@ pub struct IdentityFacts {
     pub space: Vec<(Source, String)>,
     /// Aggregate id.
     pub aggregate_id: Vec<(Source, String)>,
+    /// The identity of the command or commit that caused the request. It stands in for a tenant
+    /// and a space that nothing names, and for the owner where the type has owners.
+    pub cause: Option<Identity>,
 }
 
 /// Which command type a request names (R2).
@@ -272,7 +276,8 @@ impl Submission {
         self
     }
 
-    /// Sends as part of deciding another command: its caller, its chain, the reserve of permits.
+    /// Sends as part of deciding another command: its caller, its chain, its trace, the reserve
+    /// of permits, and its identity where this names none of its own.
     #[must_use]
     pub fn follows(mut self, cause: &BuiltCommand) -> Self {
         let mut chain: Vec<_> = cause.chain.to_vec();
@@ -281,6 +286,26 @@ impl Submission {
         self.principal = cause.principal.clone();
         self.permits = PermitClass::Internal;
         self.wait.stage = Stage::Processed;
+        self.facts.cause = Some(cause.identity.clone());
+        // A loop of sagas is one too where command functions lie between them (R83).
+        self.headers.remove(DEPTH_HEADER);
+        self.keeping(&cause.headers, &[DEPTH_HEADER])
+            .traced_by(&cause.headers)
+    }
+
+    /// Carries the trace context of what caused this, unless it has one of its own.
+    #[must_use]
+    pub(crate) fn traced_by(self, headers: &Headers) -> Self {
+        match self.headers.contains_key("traceparent") {
+            true => self,
+            false => self.keeping(headers, &TRACE_HEADERS),
+        }
+    }
+
+    fn keeping(mut self, headers: &Headers, names: &[&str]) -> Self {
+        let kept = names.iter().filter_map(|name| headers.get_key_value(*name));
+        self.headers
+            .extend(kept.map(|(name, value)| (name.clone(), value.clone())));
         self
     }
 }

@@ -117,8 +117,8 @@ impl Config {
         let merged = sources.merge(&mut faults);
         let mut reader = Reader::new(&merged);
         config.visit(&mut reader);
-        let origins = reader.finish(&mut faults);
-        config.read_node_name(sources, &mut faults);
+        let mut origins = reader.finish(&mut faults);
+        config.read_node_name(sources, &mut origins, &mut faults);
         config.read_tokens(sources, &mut faults);
         check::check(&config, &origins, &mut faults);
         config.origins = origins;
@@ -190,13 +190,22 @@ impl Config {
         enter(&mut self.telemetry, visitor);
     }
 
-    fn read_node_name(&mut self, sources: &Sources, faults: &mut Vec<Fault>) {
+    fn read_node_name(
+        &mut self,
+        sources: &Sources,
+        origins: &mut Origins,
+        faults: &mut Vec<Fault>,
+    ) {
         if self.node.name.is_some() {
             return;
         }
         if let Some(name) = sources.variable(NODE_NAME_VARIABLE, faults) {
             match NodeName::parse(&name) {
-                Ok(name) => self.node.name = Some(name),
+                Ok(name) => {
+                    self.node.name = Some(name);
+                    let origin = Origin::Environment(NODE_NAME_VARIABLE.to_owned());
+                    origins.insert("node.name".to_owned(), origin);
+                }
                 Err(fault) => faults.push(Fault::Unusable {
                     key: NODE_NAME_VARIABLE,
                     advice: format!("the name can't be used: {fault}"),

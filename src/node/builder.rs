@@ -18,6 +18,7 @@ use wow_kernel::registry::{Registry, RegistryBuilder, RegistryError};
 use super::backend::{Backend, StorePorts};
 use super::gateway::{NodeReadiness, OpenAccess, TokenAccess};
 use super::metrics::{StorageMetrics, register_build};
+use super::routers::{RouterError, routers};
 use super::servers::{ServerParts, Servers};
 use super::settings::{self, AccessIncomplete};
 use super::{Addresses, Node};
@@ -54,6 +55,9 @@ pub enum NodeError {
     /// How tokens are verified isn't said.
     #[error(transparent)]
     Access(#[from] AccessIncomplete),
+    /// An aggregate type can't be routed as configured.
+    #[error(transparent)]
+    Router(#[from] RouterError),
     /// Metrics can't be registered.
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
@@ -219,11 +223,9 @@ impl NodeBuilder {
             metrics,
             addresses: Addresses::default(),
         };
-        if listens {
-            if let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
-                node.stop().await;
-                return Err(error);
-            }
+        if listens && let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
+            node.stop().await;
+            return Err(error);
         }
         Ok(node)
     }
@@ -262,7 +264,7 @@ async fn start_system(
         snapshots,
         checkpoints,
     } = store.clone();
-    let system = system_config(config);
+    let system = system_config(config, registry)?;
     let reader = Arc::new(Reader {
         registry: Arc::clone(registry),
         loader: Loader {
@@ -293,9 +295,9 @@ async fn start_system(
     Ok((running, reader))
 }
 
-fn system_config(config: &Config) -> SystemConfig {
+fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, RouterError> {
     let runtime = &config.runtime;
-    SystemConfig {
+    Ok(SystemConfig {
         node: config.node_name(),
         mode: match config.access.mode {
             AccessModeSetting::Open => AccessMode::Open,
@@ -312,6 +314,7 @@ fn system_config(config: &Config) -> SystemConfig {
             entry_bytes_max: config.log.max_entry_bytes.as_len(),
             partitions: config.log.partitions,
         },
+        routers: routers(config, registry)?,
         recent_requests: runtime.recent_requests,
         limits: Limits {
             lane_queue: runtime.lane_queue,
@@ -326,7 +329,7 @@ fn system_config(config: &Config) -> SystemConfig {
             ..Limits::default()
         },
         placement: Placement::Arbiters(runtime.arbiter_count()),
-    }
+    })
 }
 
 async fn open_ports(

@@ -4,11 +4,13 @@
 //! builder     types, services, rules → a running node
 //! backend     the ports that the configured storage gives
 //! gateway     what the HTTP edge needs of the running system
+//! routers     which router each aggregate type has
 //! servers     the thread that the public and the admin port live on
 //! metrics     what storage tells, as metrics
 //! read        states, for code in the node's own process
 //! settings    what each part is told, out of the configuration
 //! maintenance what is done to storage without a node
+//! signal      what tells a process to stop
 //! ```
 
 mod backend;
@@ -17,8 +19,10 @@ mod gateway;
 mod maintenance;
 mod metrics;
 mod read;
+mod routers;
 mod servers;
 pub mod settings;
+mod signal;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,6 +36,8 @@ use wow_kernel::read::Reader;
 pub use builder::{NodeBuilder, NodeError};
 pub use maintenance::migrate;
 pub use read::Read;
+pub use routers::RouterError;
+pub use signal::StopSignal;
 
 use backend::Backend;
 use servers::Servers;
@@ -100,12 +106,20 @@ impl Node {
 
     /// Runs until SIGTERM or SIGINT, then stops (R34).
     ///
+    /// A signal that comes before this is called ends the process where it stands. To be told of
+    /// those too, listen first: [`StopSignal::listen`], start, [`Node::run_until`].
+    ///
     /// # Errors
     /// When the process can't listen for signals.
     pub async fn run_until_stopped(self) -> std::io::Result<StopReport> {
-        let signal = stop_signal().await?;
+        Ok(self.run_until(StopSignal::listen()?).await)
+    }
+
+    /// Runs until the signal, or not at all where it has come already, then stops (R34).
+    pub async fn run_until(self, signal: StopSignal) -> StopReport {
+        let signal = signal.received().await;
         tracing::info!(signal, "stopping");
-        Ok(self.stop().await)
+        self.stop().await
     }
 
     /// Stops in order (R34): readiness turns false, commands are taken for `runtime.drain-delay`
@@ -121,22 +135,4 @@ impl Node {
         tracing::info!(unfinished = report.unfinished, "stopped");
         report
     }
-}
-
-#[cfg(unix)]
-async fn stop_signal() -> std::io::Result<&'static str> {
-    use tokio::signal::unix::{SignalKind, signal};
-
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    })
-}
-
-#[cfg(not(unix))]
-async fn stop_signal() -> std::io::Result<&'static str> {
-    tokio::signal::ctrl_c().await?;
-    Ok("interrupt")
 }

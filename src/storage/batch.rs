@@ -95,11 +95,7 @@ impl Work {
     fn bytes(&self) -> usize {
         match self {
             Self::Append(append) => append.entry.bytes(),
-            Self::Save(save) => save
-                .snapshots
-                .iter()
-                .map(|snapshot| ROW_BYTES + snapshot.state.len())
-                .sum(),
+            Self::Save(save) => save.snapshots.iter().map(snapshot_bytes).sum(),
             Self::Move(_) => ROW_BYTES,
         }
     }
@@ -198,6 +194,14 @@ impl Pending {
             checkpoints: self.moves.iter().map(|moved| &moved.checkpoint).collect(),
         }
     }
+}
+
+fn snapshot_bytes(snapshot: &StoredSnapshot) -> usize {
+    let requests = snapshot
+        .recent_requests
+        .as_ref()
+        .map_or(0, |requests| requests.len());
+    ROW_BYTES + snapshot.state.len() + requests
 }
 
 fn request_key(commit: &Commit) -> (TenantId, AggregateType, RequestId) {

@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A database implements two traits: `BatchStore` writes a batch in one transaction, `Reads`
-//! answers a batch of questions. All else is shared: what may be in a batch ([`batch`]), what
-//! follows when it fails ([`writer`]), rows ([`rows`]), what the database says of itself
-//! ([`meta`]), and [`Storage`], which implements the kernel's ports.
+//! answers a batch of questions. All else is shared: what may be in a batch (`batch`), what
+//! follows when it fails (`writer`), rows (`rows`), what the database says of itself
+//! (`meta`), and [`Storage`], which implements the kernel's ports.
 //!
 //! All I/O runs on the runtime that is handed in: a connection belongs to the runtime that made
 //! it, and callers live on threads that may be busy with user code. A caller holds a reply

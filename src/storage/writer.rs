@@ -204,14 +204,14 @@ impl<S: BatchStore> Writer<S> {
         {
             self.waiting.push_back(work);
         }
-        // What can't share this batch is first in line for the next one.
+        // Strictly in order of arrival: what is behind a piece of work that can't share this batch
+        // may have been decided on it.
         let mut pending = Pending::default();
-        for work in std::mem::take(&mut self.waiting) {
-            if pending.admits(&work, &self.limits) {
-                pending.push(work);
-            } else {
-                self.waiting.push_back(work);
-            }
+        while let Some(work) = self
+            .waiting
+            .pop_front_if(|work| pending.admits(work, &self.limits))
+        {
+            pending.push(work);
         }
         self.observer
             .writer_queue(self.waiting.len() + self.queue.len());

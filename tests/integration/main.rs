@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod http;
+mod kill;
 mod node;
 mod storage;
 mod support;

@@ -17,7 +17,7 @@ fn files_are_short_enough_to_be_read() {
         if lines > LINES_MAX {
             wrong.push(format!("{}: {lines} lines", file.path));
         } else if lines > LINES_TOLD {
-            println!("{}: {lines} lines; consider splitting it", file.path);
+            eprintln!("{}: {lines} lines; consider splitting it", file.path);
         }
     }
     demand_none(&wrong, "split these files");

@@ -163,7 +163,7 @@ pub(crate) fn holds_word(line: &str, word: &str) -> bool {
             .chars()
             .next()
             .is_some_and(is_name);
-        !(begins_with_name && before) && !(ends_with_name && after)
+        !(begins_with_name && before || ends_with_name && after)
     })
 }
 

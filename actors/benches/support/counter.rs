@@ -19,19 +19,19 @@ use wow_kernel::{Aggregate, Command, Event};
 
 #[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema, Aggregate)]
 #[aggregate(tenant = "(0)", commands(Add))]
-pub struct Counter {
-    pub total: i64,
+pub(crate) struct Counter {
+    pub(crate) total: i64,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, Event)]
-pub enum CounterEvent {
+pub(crate) enum CounterEvent {
     Added { by: i64 },
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Command)]
 #[command(upserts, pure)]
-pub struct Add {
-    pub by: i64,
+pub(crate) struct Add {
+    pub(crate) by: i64,
 }
 
 impl Evolve for Counter {
@@ -57,7 +57,7 @@ struct DeclaredRules;
 
 impl Authorizer for DeclaredRules {}
 
-pub async fn system<A: Aggregate>(placement: Placement) -> RunningSystem {
+pub(crate) async fn system<A: Aggregate>(placement: Placement) -> RunningSystem {
     let clock = Arc::new(NodeClock::new());
     let store = MemoryStore::new(clock.clone());
     let store = Arc::new(store);
@@ -80,6 +80,7 @@ pub async fn system<A: Aggregate>(placement: Placement) -> RunningSystem {
             wait_timeout_max: std::time::Duration::from_secs(300),
         },
         kernel: KernelLimits::default(),
+        routers: std::collections::HashMap::new(),
         recent_requests: 256,
         limits: Limits::default(),
         placement,

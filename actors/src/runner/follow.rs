@@ -1,13 +1,16 @@
 //! Taking the entries that continue a runner's place: from the feed where they are there, from
 //! the log where they aren't (R80).
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use wow_kernel::commit::{Commit, StateView};
 use wow_kernel::id::{PartitionNo, Position};
 use wow_kernel::ports::StorageError;
 
+use crate::feed::Next;
 use crate::shared::Shared;
 
 /// How long a hole in the feed may be a lane that is about to offer its commit.
@@ -32,11 +35,22 @@ impl Entry {
 /// The entries of one partition after a position.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    pub(crate) shared: Arc<Shared>,
+    shared: Arc<Shared>,
     pub(crate) partition: PartitionNo,
+    /// Its place in the partition's feed.
+    place: usize,
 }
 
 impl Follower {
+    /// A follower that has come to a position.
+    pub(crate) fn new(shared: &Arc<Shared>, partition: PartitionNo, position: Position) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            partition,
+            place: shared.feeds.of(partition).join(position),
+        }
+    }
+
     /// The entries that continue a position, in order and without a hole: at least one, and at
     /// most so many. Waits where there are none.
     pub(crate) async fn next(
@@ -47,16 +61,19 @@ impl Follower {
         let feed = self.shared.feeds.of(self.partition);
         loop {
             feed.grown_beyond(position).await;
-            let views = feed.after(position, most);
-            if !views.is_empty() {
-                return Ok(views.into_iter().map(Entry::View).collect());
+            let missing = match feed.after(self.place, position, most) {
+                Next::Views(views) => return Ok(of_views(views)),
+                Next::Hole(missing) => missing.min(most),
+            };
+            // Near the head, the lane that has committed what is missing may be about to offer it.
+            if feed.head() - position <= most as Position {
+                let continued = pin!(feed.continued(self.place, position, most));
+                let settled = self.shared.clock.sleep(SETTLE);
+                if let Either::Left((views, _)) = select(continued, settled).await {
+                    return Ok(of_views(views));
+                }
             }
-            feed.settle(SETTLE).await;
-            let views = feed.after(position, most);
-            if !views.is_empty() {
-                return Ok(views.into_iter().map(Entry::View).collect());
-            }
-            let stored = self.read(position, most).await?;
+            let stored = self.read(position, missing).await?;
             if !stored.is_empty() {
                 return Ok(stored);
             }
@@ -84,5 +101,15 @@ impl Follower {
             .into_iter()
             .map(|commit| Entry::Stored(Arc::new(commit)))
             .collect())
+    }
+}
+
+fn of_views(views: Vec<StateView>) -> Vec<Entry> {
+    views.into_iter().map(Entry::View).collect()
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.shared.feeds.of(self.partition).leave(self.place);
     }
 }

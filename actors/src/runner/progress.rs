@@ -24,7 +24,10 @@ pub(crate) struct Progress {
     shared: Arc<Shared>,
     checkpoint: Checkpoint,
     saved: Position,
-    saved_at: Duration,
+    /// When saving was last tried, …
+    tried_at: Duration,
+    /// … and whether it failed: then it waits, however much there is to save.
+    failed: bool,
 }
 
 /// The runner's place was taken by another: it has to stop (R81).
@@ -46,12 +49,13 @@ impl Progress {
             generation: 1,
         });
         checkpoint.epoch = checkpoint.epoch.max(SOLE_EPOCH);
-        let (saved, saved_at) = (checkpoint.position, shared.clock.monotonic());
+        let (saved, tried_at) = (checkpoint.position, shared.clock.monotonic());
         Self {
             shared,
             checkpoint,
             saved,
-            saved_at,
+            tried_at,
+            failed: false,
         }
     }
 
@@ -69,10 +73,10 @@ impl Progress {
         if self.saved == self.checkpoint.position {
             return None;
         }
-        if self.checkpoint.position - self.saved >= ENTRIES {
+        if self.checkpoint.position - self.saved >= ENTRIES && !self.failed {
             return Some(Duration::ZERO);
         }
-        Some((self.saved_at + AGE).saturating_sub(self.shared.clock.monotonic()))
+        Some((self.tried_at + AGE).saturating_sub(self.shared.clock.monotonic()))
     }
 
     /// Saves, where it is due.
@@ -88,8 +92,10 @@ impl Progress {
         if self.saved == self.checkpoint.position {
             return Ok(());
         }
-        self.saved_at = self.shared.clock.monotonic();
-        match self.shared.checkpoints.save(self.checkpoint.clone()).await {
+        self.tried_at = self.shared.clock.monotonic();
+        let saved = self.shared.checkpoints.save(self.checkpoint.clone()).await;
+        self.failed = saved.is_err();
+        match saved {
             Ok(true) => {
                 self.saved = self.checkpoint.position;
                 Ok(())

@@ -28,6 +28,7 @@ use super::snapshot::sleep_until_due;
 use crate::handle::Handle;
 use crate::shared::{Phase, Shared};
 use crate::stages;
+use crate::vital::Vital;
 
 /// How many entries are taken at a time.
 const PAGE: usize = 64;
@@ -53,6 +54,7 @@ struct Work {
     progress: Progress,
     function: Arc<FunctionInfo>,
     _guard: RunnerGuard,
+    _vital: Vital,
 }
 
 /// Why an entry isn't handled yet. Its checkpoint stays before it.
@@ -72,6 +74,42 @@ enum EntryError {
     TypeUnknown(String),
 }
 
+impl EntryError {
+    /// Whether trying again can't help before somebody has mended something.
+    fn needs_mending(&self) -> bool {
+        matches!(
+            self,
+            Self::Event(_)
+                | Self::Load(LoadError::Event { .. } | LoadError::Panicked { .. })
+                | Self::Load(LoadError::Gap { .. })
+                | Self::Panicked
+                | Self::TypeUnknown(_)
+        )
+    }
+}
+
+/// How far an entry has come, so that a try after a failure goes on from there. What was refused
+/// for good stays refused: sent again it might be taken, after its answer was.
+#[derive(Debug, Default)]
+struct Settled {
+    /// How many commands have their final outcome.
+    commands: usize,
+    /// Why the one after them was refused, while its answers are sent.
+    refused: Option<CommandError>,
+    /// How many of those have their final outcome.
+    answers: usize,
+    /// Whether any refusal was answered.
+    any_answered: bool,
+}
+
+impl Settled {
+    fn command(&mut self) {
+        self.commands += 1;
+        self.refused = None;
+        self.answers = 0;
+    }
+}
+
 impl SagaRunner {
     pub(crate) fn new(
         shared: &Arc<Shared>,
@@ -79,17 +117,16 @@ impl SagaRunner {
         partition: PartitionNo,
         stored: Option<Checkpoint>,
     ) -> Self {
+        let progress = Progress::new(Arc::clone(shared), saga.name, partition, stored);
         let work = Work {
             shared: Arc::clone(shared),
             handle: Handle::of(Arc::clone(shared)),
             saga: Arc::clone(saga),
-            follower: Follower {
-                shared: Arc::clone(shared),
-                partition,
-            },
-            progress: Progress::new(Arc::clone(shared), saga.name, partition, stored),
+            follower: Follower::new(shared, partition, progress.position()),
+            progress,
             function: Arc::new(stages::saga_function(&shared.registry, saga)),
             _guard: shared.runners.enter(),
+            _vital: Vital::of(shared, "saga runner"),
         };
         Self { work: Some(work) }
     }
@@ -117,6 +154,7 @@ impl Work {
     }
 
     async fn follow(&mut self) -> Result<(), Superseded> {
+        let mut failures = 0;
         loop {
             let shared = Arc::clone(&self.shared);
             let due = self.progress.due_in().unwrap_or(Duration::MAX);
@@ -130,45 +168,23 @@ impl Work {
             };
             match page {
                 Ok(page) => {
+                    failures = 0;
                     for entry in &page {
-                        if !self.handle_until_done(entry).await {
+                        let Some(settled) = self.handle_until_done(entry).await else {
                             return Ok(());
-                        }
+                        };
                         self.progress.advance(entry.commit().position);
+                        if settled.any_answered {
+                            // Handled again, the refused command might be taken: not to be left
+                            // to the next time that it is due.
+                            self.progress.save().await?;
+                        }
                         self.progress.save_if_due().await?;
                     }
                 }
                 Err(error) => {
-                    if !self.pause(0, &error.into()).await {
+                    if !self.pause(failures, &error.into()).await {
                         return Ok(());
-                    }
-                }
-            }
-        }
-    }
-
-    /// Handles an entry, again and again until each of its commands has a final outcome. `false`
-    /// when the system drains before that.
-    async fn handle_until_done(&self, entry: &Entry) -> bool {
-        let commit = entry.commit();
-        if commit.key.aggregate_type != self.saga.aggregate_type {
-            return true;
-        }
-        let mut failures = 0;
-        loop {
-            if self.shared.is_in_phase(Phase::Draining) {
-                return false;
-            }
-            match self.handle_entry(entry).await {
-                Ok(()) => {
-                    let handled = std::iter::once(&**commit);
-                    self.shared
-                        .signal(Stage::SagaHandled, &self.function, handled);
-                    return true;
-                }
-                Err(error) => {
-                    if !self.pause(failures, &error).await {
-                        return false;
                     }
                     failures += 1;
                 }
@@ -176,10 +192,48 @@ impl Work {
         }
     }
 
+    /// Handles an entry, again and again until each of its commands has a final outcome. None
+    /// when the system drains before that.
+    async fn handle_until_done(&self, entry: &Entry) -> Option<Settled> {
+        let commit = entry.commit();
+        let mut settled = Settled::default();
+        if commit.key.aggregate_type != self.saga.aggregate_type {
+            return Some(settled);
+        }
+        let mut failures = 0;
+        loop {
+            if self.shared.is_in_phase(Phase::Draining) {
+                return None;
+            }
+            let Err(error) = self.handle_entry(entry, &mut settled).await else {
+                break;
+            };
+            if !self.pause(failures, &error).await {
+                return None;
+            }
+            failures += 1;
+        }
+        let handled = std::iter::once(&**commit);
+        self.shared
+            .signal(Stage::SagaHandled, &self.function, None, handled);
+        Some(settled)
+    }
+
     /// Waits before trying again; `false` when the system drains meanwhile.
     async fn pause(&self, failures: u32, error: &EntryError) -> bool {
         let partition = self.follower.partition;
-        tracing::warn!(subscription = self.saga.name, partition_id = %partition, %error, "saga tries again");
+        let position = self.progress.position();
+        if error.needs_mending() {
+            tracing::error!(
+                subscription = self.saga.name, partition_id = %partition, after = position, %error,
+                "saga stopped at an entry; it goes on once that can be handled"
+            );
+        } else {
+            tracing::warn!(
+                subscription = self.saga.name, partition_id = %partition, after = position, %error,
+                "saga tries again"
+            );
+        }
         self.shared.metrics.subscription_failed(self.saga.name);
         let pause = RETRY_MIN * 2_u32.pow(failures.min(8));
         tokio::select! {
@@ -188,7 +242,7 @@ impl Work {
         }
     }
 
-    async fn handle_entry(&self, entry: &Entry) -> Result<(), EntryError> {
+    async fn handle_entry(&self, entry: &Entry, settled: &mut Settled) -> Result<(), EntryError> {
         let view = match entry {
             Entry::View(view) => view.clone(),
             Entry::Stored(commit) => self.rebuild(commit).await?,
@@ -201,7 +255,9 @@ impl Work {
             .filter(|event| self.saga.takes(event))
         {
             for command in guarded(|| self.saga.handle(event, &view))? {
-                self.send(event, &view, command, index).await?;
+                if index >= settled.commands {
+                    self.send(event, &view, command, settled).await?;
+                }
                 index += 1;
             }
         }
@@ -230,36 +286,56 @@ impl Work {
         })
     }
 
-    /// Sends one command; a refusal for good is put to the saga.
+    /// Sends the next command; a refusal for good is put to the saga.
     async fn send(
         &self,
         event: &RecordedEvent,
         view: &StateView,
         command: SagaCommand,
-        index: usize,
+        settled: &mut Settled,
     ) -> Result<(), EntryError> {
-        let commit = &view.commit;
-        let Err(error) = self
-            .submit(commit, command, SagaIndex::Command(index))
-            .await?
-        else {
-            return Ok(());
+        let (commit, index) = (&view.commit, settled.commands);
+        let error = match settled.refused.take() {
+            Some(error) => error,
+            None => match self
+                .submit(commit, command, SagaIndex::Command(index))
+                .await?
+            {
+                Err(error) => error,
+                Ok(()) => {
+                    settled.command();
+                    return Ok(());
+                }
+            },
         };
+        let error = settled.refused.insert(error).clone();
         let rejected = RejectedCommand {
             index,
             error: &error,
         };
-        let Some(answers) = guarded(|| self.saga.on_rejected(event, view, &rejected))? else {
-            self.report(
+        match guarded(|| self.saga.on_rejected(event, view, &rejected))? {
+            None => self.report(
                 commit,
                 &error,
                 "a saga's command was refused, and the saga has no answer",
-            );
-            return Ok(());
-        };
-        for (answer, command) in answers.into_iter().enumerate() {
+            ),
+            Some(answers) => self.answer(commit, answers, settled).await?,
+        }
+        settled.command();
+        Ok(())
+    }
+
+    /// Sends what answers the refusal of the next command.
+    async fn answer(
+        &self,
+        commit: &Arc<Commit>,
+        answers: Vec<SagaCommand>,
+        settled: &mut Settled,
+    ) -> Result<(), EntryError> {
+        settled.any_answered = true;
+        for (answer, command) in answers.into_iter().enumerate().skip(settled.answers) {
             let index = SagaIndex::Answer {
-                refused: index,
+                refused: settled.commands,
                 answer,
             };
             if let Err(error) = self.submit(commit, command, index).await? {
@@ -269,6 +345,7 @@ impl Work {
                     "a saga's answer to a refusal was refused itself",
                 );
             }
+            settled.answers += 1;
         }
         Ok(())
     }

@@ -6,15 +6,19 @@
 //! Bounded by: one batch at a time, of [`BATCH`] entries.
 //! Ends when: the system stops, after what is committed has been written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, WrapFuture};
-use wow_kernel::commit::{StateView, StoredSnapshot};
-use wow_kernel::execute::LoadError;
-use wow_kernel::id::{AggregateKey, PartitionNo};
+use wow_kernel::commit::{AggregateFacts, Commit, StateView, StoredSnapshot};
+use wow_kernel::error::CommandError;
+use wow_kernel::execute::{LoadError, Loaded};
+use wow_kernel::id::{AggregateKey, PartitionNo, Position, Version};
 use wow_kernel::ports::{Checkpoint, StorageError};
+use wow_kernel::recent::WRITTEN_EVERY;
+use wow_kernel::registry::ErasedState;
 use wow_kernel::wait::{FunctionInfo, Stage};
 
 use super::RunnerGuard;
@@ -22,6 +26,7 @@ use super::follow::{Entry, Follower};
 use super::progress::{Progress, Superseded};
 use crate::shared::{Phase, Shared};
 use crate::stages;
+use crate::vital::Vital;
 
 /// The name of the kernel's own subscription.
 pub(crate) const SNAPSHOT_SUBSCRIPTION: &str = "snapshot";
@@ -34,6 +39,9 @@ const GATHER: Duration = Duration::from_millis(25);
 
 /// How many gather at most: fewer than the feed keeps.
 const GATHER_ENTRIES: u64 = 128;
+
+/// How many bytes of states are written as JSON before others on the thread have their turn.
+const TURN_BYTES: usize = 256 * 1024;
 
 /// The longest pause after a failure.
 const RETRY_MAX: Duration = Duration::from_secs(5);
@@ -51,6 +59,7 @@ struct Work {
     progress: Progress,
     function: Arc<FunctionInfo>,
     _guard: RunnerGuard,
+    _vital: Vital,
 }
 
 /// Why a batch wasn't written.
@@ -60,11 +69,6 @@ enum BatchError {
     Storage(#[from] StorageError),
     #[error(transparent)]
     Load(#[from] LoadError),
-    #[error("the state of {key} can't be written: {error}")]
-    State {
-        key: AggregateKey,
-        error: serde_json::Error,
-    },
 }
 
 impl SnapshotRunner {
@@ -75,10 +79,7 @@ impl SnapshotRunner {
     ) -> Self {
         let function = Arc::new(stages::snapshot_function(&shared.registry));
         let progress = Progress::new(Arc::clone(shared), SNAPSHOT_SUBSCRIPTION, partition, stored);
-        let follower = Follower {
-            shared: Arc::clone(shared),
-            partition,
-        };
+        let follower = Follower::new(shared, partition, progress.position());
         let guard = shared.runners.enter();
         let work = Work {
             shared: Arc::clone(shared),
@@ -86,6 +87,7 @@ impl SnapshotRunner {
             progress,
             function,
             _guard: guard,
+            _vital: Vital::of(shared, "snapshot runner"),
         };
         Self { work: Some(work) }
     }
@@ -120,7 +122,7 @@ impl Work {
             let batch = tokio::select! {
                 biased;
                 batch = self.next() => batch,
-                () = shared.in_phase(Phase::Stopping) => return Ok(()),
+                () = self.all_written() => return Ok(()),
                 () = sleep_until_due(&shared, due) => {
                     self.progress.save_if_due().await?;
                     continue;
@@ -159,6 +161,15 @@ impl Work {
         self.follower.next(position, BATCH).await
     }
 
+    /// Ends when the system stops and nothing is known that isn't written.
+    async fn all_written(&self) {
+        self.shared.in_phase(Phase::Stopping).await;
+        let feed = self.shared.feeds.of(self.follower.partition);
+        if feed.head() > self.progress.position() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     async fn pause(&self, failures: u32, error: &BatchError) {
         tracing::warn!(partition_id = %self.follower.partition, %error, "snapshots can't be written yet");
         self.shared
@@ -186,69 +197,127 @@ impl Work {
             }
         }
         let mut snapshots = Vec::with_capacity(newest.len());
+        let mut unwritable: HashSet<&AggregateKey> = HashSet::new();
+        let mut unyielded = 0;
         for (key, entry) in newest {
-            if let Some(mut snapshot) = self.snapshot(entry).await? {
-                snapshot.recent_requests = requests.remove(key);
-                snapshots.push(snapshot);
+            match self.snapshot(entry, requests.remove(key)).await? {
+                Made::Snapshot(snapshot) => {
+                    unyielded += snapshot.state.len();
+                    snapshots.push(*snapshot);
+                }
+                Made::PassedOver => {}
+                Made::Unwritable => {
+                    unwritable.insert(key);
+                }
+            }
+            if unyielded > TURN_BYTES {
+                // Large states must not hold up the lanes on this thread.
+                tokio::task::yield_now().await;
+                unyielded = 0;
             }
         }
         if !snapshots.is_empty() {
             self.shared.snapshots.save(snapshots).await?;
         }
-        let commits = batch.iter().map(|entry| &**entry.commit());
-        self.shared.signal(Stage::Snapshot, &self.function, commits);
+        let (failed, held): (Vec<&Commit>, Vec<&Commit>) = batch
+            .iter()
+            .map(|entry| &**entry.commit())
+            .partition(|commit| unwritable.contains(&commit.key));
+        self.signal(None, held);
+        self.signal(Some(&CommandError::Internal), failed);
         if let Some(last) = batch.last() {
             self.progress.advance(last.commit().position);
         }
         Ok(())
     }
 
-    /// The snapshot that holds an entry, or a later one; none for a type that is unknown here.
-    async fn snapshot(&self, entry: &Entry) -> Result<Option<StoredSnapshot>, BatchError> {
+    fn signal(&self, error: Option<&CommandError>, commits: Vec<&Commit>) {
+        self.shared
+            .signal(Stage::Snapshot, &self.function, error, commits.into_iter());
+    }
+
+    /// The snapshot that holds an entry, or a later one.
+    async fn snapshot(
+        &self,
+        entry: &Entry,
+        recent_requests: Option<Arc<str>>,
+    ) -> Result<Made, BatchError> {
         let commit = entry.commit();
         let Some(definition) = self.shared.registry.aggregate(&commit.key.aggregate_type) else {
             tracing::debug!(key = %commit.key, "no snapshot for a type that is unknown here");
-            return Ok(None);
+            return Ok(Made::PassedOver);
         };
-        let (version, position, state, facts) = match entry {
-            Entry::View(view) => (
-                commit.version,
-                commit.position,
-                Arc::clone(&view.state),
-                (*view.facts).clone(),
-            ),
+        let newest = match entry {
+            Entry::View(view) => Newest {
+                version: commit.version,
+                position: commit.position,
+                state: Arc::clone(&view.state),
+                facts: Arc::clone(&view.facts),
+                recent_requests,
+            },
             Entry::Stored(_) => {
-                let loaded = self
-                    .shared
-                    .kernel
-                    .loader
-                    .load(definition, &commit.key)
-                    .await?;
-                (
-                    loaded.version,
-                    loaded.position,
-                    loaded.state,
-                    (*loaded.facts).clone(),
-                )
+                let loader = &self.shared.kernel.loader;
+                Newest::of(loader.load(definition, &commit.key).await?)
             }
         };
-        let state = definition
-            .encode_state(&state)
-            .map_err(|error| BatchError::State {
-                key: commit.key.clone(),
-                error,
-            })?;
-        Ok(Some(StoredSnapshot {
+        // Users' code writes the state, and may panic.
+        let encode = AssertUnwindSafe(|| definition.encode_state(&newest.state));
+        let state = match catch_unwind(encode) {
+            Ok(Ok(state)) => state,
+            failed => {
+                let error = failed.map(|encoded| encoded.err());
+                tracing::error!(key = %commit.key, ?error, "a state can't be written as a snapshot");
+                self.shared
+                    .metrics
+                    .subscription_failed(SNAPSHOT_SUBSCRIPTION);
+                return Ok(Made::Unwritable);
+            }
+        };
+        Ok(Made::Snapshot(Box::new(StoredSnapshot {
             key: commit.key.clone(),
-            version,
+            version: newest.version,
             partition: commit.partition,
-            position,
-            facts,
+            position: newest.position,
+            facts: (*newest.facts).clone(),
             state,
             state_revision: definition.spec.state_revision,
-            recent_requests: None,
+            recent_requests: newest.recent_requests,
             snapshot_time: 0,
-        }))
+        })))
+    }
+}
+
+/// What a batch makes of one aggregate.
+enum Made {
+    Snapshot(Box<StoredSnapshot>),
+    /// Its type is unknown here: what is passed over is handled (R65).
+    PassedOver,
+    /// Its state can't be written as JSON. The log is the truth, and the others go on.
+    Unwritable,
+}
+
+/// What a snapshot is made of.
+struct Newest {
+    version: Version,
+    position: Position,
+    state: ErasedState,
+    facts: Arc<AggregateFacts>,
+    recent_requests: Option<Arc<str>>,
+}
+
+impl Newest {
+    /// From the log, where no lane handed the state over. The requests are written with it, for
+    /// those that an earlier batch should have written may never have been.
+    fn of(loaded: Loaded) -> Self {
+        let written = loaded.version - loaded.version % WRITTEN_EVERY;
+        let requests = (written > 0).then(|| Arc::from(loaded.recent.to_json_up_to(written)));
+        Self {
+            version: loaded.version,
+            position: loaded.position,
+            state: loaded.state,
+            facts: loaded.facts,
+            recent_requests: requests,
+        }
     }
 }
 

@@ -119,11 +119,12 @@ fn decode(
         (true, None) => return Err(refused(whole("a body is needed"))),
     };
     let document = scan(bytes, &definition.spec).map_err(refused)?;
-    if given.is_empty() {
-        return definition.decode(document.text.as_bytes()).map_err(refused);
-    }
+    // The decoder would take an array for the fields in their order.
     if !document.is_object() {
         return Err(refused(whole("an object is needed")));
+    }
+    if given.is_empty() {
+        return definition.decode(document.text.as_bytes()).map_err(refused);
     }
     drop_repeated(&mut given, &document)?;
     loop {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Admission, Admitted};
 use crate::access::{AccessMode, Principal};
 use crate::command::{BuiltCommand, CHAIN_DEPTH_MAX, CallChain};
-use crate::commit::{Commit, Headers};
+use crate::commit::{Commit, Headers, TRACE_HEADERS};
 use crate::error::CommandError;
 use crate::id::{AggregateId, AggregateKey, CommandId, Identity, RequestId};
 use crate::registry::CommandDefinition;
@@ -44,7 +44,8 @@ impl Admission {
         } = admitted;
         let submission = *submission;
         check_wait(&submission.wait, self.limits.wait_timeout_max)?;
-        let is_system = matches!(submission.request_id, Some(SubmittedRequestId::System(_)));
+        let is_system = matches!(submission.request_id, Some(SubmittedRequestId::System(_)))
+            || !submission.chain.is_empty();
         check_headers(&submission.headers, is_system)?;
         if submission.chain.len() > CHAIN_DEPTH_MAX {
             return Err(CommandError::ChainTooDeep {
@@ -155,7 +156,7 @@ fn check_headers(headers: &Headers, is_system: bool) -> Result<(), CommandError>
         let reason = format!("names beginning with '{RESERVED_HEADER_PREFIX}' are reserved");
         return Err(refused(name, reason));
     }
-    let is_trace = |name: &str| matches!(name, "traceparent" | "tracestate");
+    let is_trace = |name: &str| TRACE_HEADERS.contains(&name);
     if headers.keys().filter(|name| !is_trace(name)).count() > HEADERS_MAX {
         return Err(CommandError::ParameterInvalid {
             name: "headers".to_owned(),

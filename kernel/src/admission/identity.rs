@@ -1,7 +1,8 @@
 //! Which aggregate a request is about, for which owner and in which space (R3).
 //!
 //! Each fact has its sources. All that are present must agree byte for byte; an empty one is
-//! refused, for it never means "no filter". Commands and reads are resolved here alike.
+//! refused, for it never means "no filter". Where none is present, the command or commit that
+//! caused the request may stand in. Commands and reads are resolved here alike.
 
 use std::borrow::Cow;
 
@@ -106,7 +107,9 @@ fn tenant(request: &Request<'_>) -> Result<TenantId, CommandError> {
         .spec
         .static_tenant
         .map(|tenant| (Source::Type, tenant));
-    let claim = token_claim(request.principal, request.principal.tenant.as_deref());
+    // A type with one tenant is shared by the callers of all: their own is not meant here.
+    let claim = token_claim(request.principal, request.principal.tenant.as_deref())
+        .filter(|_| of_type.is_none());
     let sources = of_type
         .into_iter()
         .chain(given(&request.facts.tenant))
@@ -115,7 +118,10 @@ fn tenant(request: &Request<'_>) -> Result<TenantId, CommandError> {
         // It was checked when the type was registered, and is the same text for all.
         (Some(_), Some(tenant)) => Ok(tenant.clone()),
         (Some(text), None) => TenantId::parse(text).map_err(|fault| invalid(TENANT, fault)),
-        (None, _) => Ok(TenantId::default_tenant()),
+        (None, _) => Ok(match &request.facts.cause {
+            Some(cause) => cause.key.tenant.clone(),
+            None => TenantId::default_tenant(),
+        }),
     }
 }
 
@@ -126,21 +132,36 @@ fn owner(request: &Request<'_>) -> Result<Option<OwnerId>, CommandError> {
         Subject::MustAgree(subject) => Some(subject),
         Subject::StandsIn(subject) => {
             let is_named = !request.facts.owner.is_empty()
+                || cause_owner(request).is_some()
                 || (request.aggregate.owner_is_id() && named_ids(request).next().is_some());
             (!is_named).then_some(subject)
         }
     };
     let sources = named.chain(subject.map(|subject| (Source::TokenSubject, subject)));
-    agreed(OWNER, sources)?
-        .map(|text| OwnerId::parse(text).map_err(|fault| invalid(OWNER, fault)))
-        .transpose()
+    match agreed(OWNER, sources)? {
+        Some(text) => OwnerId::parse(text)
+            .map(Some)
+            .map_err(|fault| invalid(OWNER, fault)),
+        None => Ok(cause_owner(request).cloned()),
+    }
+}
+
+/// The owner for whom the cause was sent, where the type's aggregates have owners. Where the
+/// owner is the id it doesn't stand in: that would name the aggregate, too.
+fn cause_owner<'a>(request: &Request<'a>) -> Option<&'a OwnerId> {
+    let cause = request.facts.cause.as_ref()?;
+    let has_owner = request.aggregate.spec.owner == OwnerPolicy::Always && !cause.owner.is_empty();
+    has_owner.then_some(&cause.owner)
 }
 
 fn space(request: &Request<'_>) -> Result<SpaceId, CommandError> {
     let claim = token_claim(request.principal, request.principal.space.as_deref());
     match agreed(SPACE, given(&request.facts.space).chain(claim))? {
         Some(text) => SpaceId::parse(text).map_err(|fault| invalid(SPACE, fault)),
-        None => Ok(SpaceId::none()),
+        None => Ok(match &request.facts.cause {
+            Some(cause) => cause.space.clone(),
+            None => SpaceId::none(),
+        }),
     }
 }
 

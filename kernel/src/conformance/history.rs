@@ -266,9 +266,10 @@ async fn r41_the_requests_that_a_snapshot_does_not_hold_are_loaded(stores: Store
     ] {
         save_snapshot(&stores, &key("a"), version).await;
         let loaded = load(&stores, &key("a"), &all).await;
+        // The snapshot's own is always there: it tells whether the log has it (R50).
         assert_eq!(
             loaded.requests.len() as Version,
-            version % every,
+            (version % every).max(1),
             "at version {version}"
         );
     }

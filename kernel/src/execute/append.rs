@@ -1,26 +1,36 @@
 //! The append, and finding out what became of it (R52, R54).
 
+use std::future::Future;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use futures_util::poll;
 
 use super::load::note_commit;
 use super::{Executed, Knowledge, Loaded, Run, Try};
 use crate::commit::{Commit, StateView};
 use crate::error::{Bound, CommandError};
-use crate::ports::{AppendError, AppendReceipt, StorageError};
+use crate::id::Version;
+use crate::ports::{AppendError, AppendReceipt, Probe};
 use crate::recent::{RequestRecord, WRITTEN_EVERY};
 use crate::registry::{Decided, ErasedState};
 
 /// What became of an append.
 enum Appended {
-    /// The commit is in the log.
-    Yes(AppendReceipt),
-    /// Another commit has its version or its request id.
+    /// The log has taken it.
+    Taken(AppendReceipt),
+    /// It was in the log when that was looked at: this is what the log holds of it (R54).
+    Found(Box<Commit>),
+    /// Another command has committed its request, and the aggregate's newest version is this.
+    Known(Box<Commit>, Version),
+    /// Another commit has its version.
     Conflict,
-    /// It is not in the log, and never will be.
-    No(CommandError),
+    /// Nothing was sent to storage.
+    NotSent(CommandError),
+    /// Storage refuses it, and always will.
+    Refused,
     /// Not known, after all the time there is (R54).
     Unknown,
 }
@@ -41,12 +51,15 @@ impl Run<'_> {
         }
         let commit = Arc::new(commit);
         match self.append(&commit).await {
-            Appended::Yes(receipt) => self.committed(loaded, decided.state, commit, receipt),
-            Appended::Conflict => self.resolve_conflict().await,
-            Appended::No(error) => {
+            Appended::Taken(receipt) => self.committed(loaded, decided.state, commit, receipt),
+            Appended::Found(entry) => self.found(loaded, *entry),
+            Appended::Known(entry, newest) => self.answer_found(loaded, newest, &entry),
+            Appended::Conflict => Try::Again,
+            Appended::NotSent(error) => {
                 self.lane.cached = Some(loaded);
                 error.into()
             }
+            Appended::Refused => CommandError::Internal.into(),
             Appended::Unknown => CommandError::OutcomeUnknown.into(),
         }
     }
@@ -59,28 +72,54 @@ impl Run<'_> {
         receipt: AppendReceipt,
     ) -> Try {
         // The log has let go of it in most cases, so that nothing is copied.
-        let mut commit = Arc::try_unwrap(commit).unwrap_or_else(|shared| (*shared).clone());
+        let mut commit = Arc::unwrap_or_clone(commit);
         commit.position = receipt.position;
         commit.committed_at = receipt.committed_at;
         let mut next = Loaded {
             version: commit.version,
             position: commit.position,
-            state: Arc::clone(&state),
+            state,
             ..loaded
         };
         let facts = Arc::make_mut(&mut next.facts);
-        if let Err(fault) = note_commit(facts, self.command.aggregate.spec.owner, &commit) {
-            // Our own event, just written, can't be read back: let the next command load it.
-            tracing::error!(key = %commit.key, %fault, "a built-in event can't be read");
+        let noted = note_commit(facts, self.command.aggregate.spec.owner, &commit);
+        next.recent.remember(RequestRecord::from(&commit));
+        let answer = self.settle(next, commit);
+        if let Err(fault) = noted {
+            // Our own event, just written, can't be read back: the next command loads it, and says so.
+            tracing::error!(key = %self.command.key(), %fault, "a built-in event can't be read");
+            self.lane.cached = None;
         }
-        next.recent.remember(&RequestRecord::from(&commit));
+        answer
+    }
+
+    /// Our commit, as the log holds it. Its events are what counts: whoever ran this very command
+    /// before may have decided others.
+    fn found(&mut self, loaded: Loaded, entry: Commit) -> Try {
+        let record = RequestRecord::from(&entry);
+        let key = entry.key.clone();
+        if key == *self.command.key() && entry.version == loaded.version + 1 {
+            match loaded.apply(&self.command.aggregate, &entry) {
+                Ok(next) => return self.settle(next, entry),
+                Err(error) => tracing::error!(%error, "our own commit can't be applied"),
+            }
+        }
+        Try::Answer(Executed::Known {
+            record,
+            key,
+            duplicate: false,
+        })
+    }
+
+    /// Keeps the state after a commit, and answers with it. From here on nothing can fail (R55).
+    fn settle(&mut self, next: Loaded, commit: Commit) -> Try {
         let recent_requests = commit
             .version
             .is_multiple_of(WRITTEN_EVERY)
             .then(|| Arc::from(next.recent.to_json()));
         let view = StateView {
             commit: Arc::new(commit),
-            state,
+            state: Arc::clone(&next.state),
             facts: Arc::clone(&next.facts),
             recent_requests,
         };
@@ -93,26 +132,27 @@ impl Run<'_> {
         let deadline = self.kernel.clock.monotonic() + self.kernel.limits.append_timeout;
         let mut tries = 0;
         loop {
-            let outcome = self.append_once(commit, deadline).await;
-            let first = !std::mem::replace(&mut self.append_tried, true);
-            match outcome {
-                Ok(receipt) => return Appended::Yes(receipt),
-                Err(AppendError::VersionConflict | AppendError::DuplicateRequest) => {
-                    return Appended::Conflict;
-                }
-                Err(error) if first && !matches!(error, AppendError::OutcomeUnknown(_)) => {
-                    self.append_tried = false;
-                    return Appended::No(refused(commit, &error));
-                }
-                Err(error) => {
-                    self.kernel.observer.outcome_unknown();
-                    tracing::warn!(key = %commit.key, version = commit.version, %error, "append outcome unknown");
-                }
+            let error = match self.append_once(commit, deadline).await {
+                Ok(receipt) => return Appended::Taken(receipt),
+                Err(error) => error,
+            };
+            if let (0, Some(refusal)) = (tries, not_sent(commit, &error)) {
+                return Appended::NotSent(refusal);
             }
-            match self.find_out(commit, deadline, &mut tries).await {
-                Some(found) => return found,
-                None if self.kernel.clock.monotonic() >= deadline => return Appended::Unknown,
-                None => {}
+            self.append_tried = true;
+            if !is_verdict(&error) {
+                self.kernel.observer.outcome_unknown();
+                tracing::warn!(key = %commit.key, version = commit.version, %error, "append outcome unknown");
+                self.pause(&mut tries).await;
+            }
+            let Some(found) = self.look(commit, deadline, &mut tries).await else {
+                return Appended::Unknown;
+            };
+            if let Some(outcome) = judge(commit, found, &error) {
+                return outcome;
+            }
+            if self.kernel.clock.monotonic() >= deadline {
+                return Appended::Unknown;
             }
         }
     }
@@ -122,87 +162,98 @@ impl Run<'_> {
         commit: &Arc<Commit>,
         deadline: Duration,
     ) -> Result<AppendReceipt, AppendError> {
-        let clock = &self.kernel.clock;
-        let mut append = self.kernel.log.append(Arc::clone(commit));
-        // Most answers come without a pause; only a pending one pays for the timer.
-        if let std::task::Poll::Ready(outcome) = futures_util::poll!(&mut append) {
-            return outcome;
-        }
-        let left = deadline.saturating_sub(clock.monotonic());
-        match select(append, clock.sleep(left)).await {
-            Either::Left((outcome, _)) => outcome,
-            // Storage finishes what it has begun; here only the waiting ends.
-            Either::Right(((), _)) => {
-                Err(AppendError::OutcomeUnknown("no answer in time".to_owned()))
-            }
-        }
+        let append = self.kernel.log.append(Arc::clone(commit));
+        // Storage finishes what it has begun; here only the waiting ends.
+        let unanswered = || Err(AppendError::OutcomeUnknown("no answer in time".to_owned()));
+        self.within(deadline, append)
+            .await
+            .unwrap_or_else(unanswered)
     }
 
-    /// Looks at the version. None: nothing there, append again (R54).
-    async fn find_out(
-        &self,
-        commit: &Commit,
-        deadline: Duration,
-        tries: &mut u32,
-    ) -> Option<Appended> {
+    /// Looks for the request and the version of a commit, again until storage answers; none when
+    /// the time is over.
+    async fn look(&self, commit: &Commit, deadline: Duration, tries: &mut u32) -> Option<Probe> {
         loop {
-            *tries += 1;
-            self.kernel.clock.sleep(self.kernel.backoff(*tries)).await;
-            match self.entry_at(commit).await {
-                Ok(Some(entry)) if entry.command_id == commit.command_id => {
-                    return Some(Appended::Yes(AppendReceipt {
-                        position: entry.position,
-                        committed_at: entry.committed_at,
-                    }));
-                }
-                Ok(Some(_)) => return Some(Appended::Conflict),
-                Ok(None) => return None,
+            let probe = self
+                .kernel
+                .history
+                .probe(&commit.key, Some(&commit.request_id));
+            match self.within(deadline, probe).await? {
+                Ok(probe) => return Some(probe),
                 Err(error) => {
-                    tracing::warn!(key = %commit.key, %error, "can't look at the version yet");
+                    tracing::warn!(key = %commit.key, %error, "can't look for the commit yet");
                 }
             }
             if self.kernel.clock.monotonic() >= deadline {
-                return Some(Appended::Unknown);
+                return None;
             }
+            self.pause(tries).await;
         }
     }
 
-    /// What the log holds at the version that a commit was meant for.
-    async fn entry_at(&self, commit: &Commit) -> Result<Option<Commit>, StorageError> {
-        let (key, version) = (&commit.key, commit.version);
-        let read = self
-            .kernel
-            .log
-            .read_aggregate(key, version - 1, version, 1)
-            .await?;
-        Ok(read.into_iter().next())
+    async fn pause(&self, tries: &mut u32) {
+        *tries += 1;
+        self.kernel.clock.sleep(self.kernel.backoff(*tries)).await;
     }
 
-    /// A unique key was hit: by our own commit, by another of this request, or by a faster command.
-    async fn resolve_conflict(&mut self) -> Try {
-        match self.find_request().await {
-            Ok(Some(answer)) => answer,
-            Ok(None) => Try::Again,
-            Err(error) => {
-                tracing::warn!(key = %self.command.key(), %error, "conflict can't be looked into");
-                CommandError::OutcomeUnknown.into()
-            }
+    /// What a call to storage answers, if it does so by the deadline.
+    async fn within<T>(
+        &self,
+        deadline: Duration,
+        mut call: impl Future<Output = T> + Unpin,
+    ) -> Option<T> {
+        // Most answers come without a pause; only a pending one pays for the timer.
+        if let Poll::Ready(answer) = poll!(&mut call) {
+            return Some(answer);
+        }
+        let clock = &self.kernel.clock;
+        let left = deadline.saturating_sub(clock.monotonic());
+        match select(call, clock.sleep(left)).await {
+            Either::Left((answer, _)) => Some(answer),
+            Either::Right(((), _)) => None,
         }
     }
 }
 
-fn refused(commit: &Commit, error: &AppendError) -> CommandError {
+/// Whether storage has judged the entry itself, so that nothing is under way any more.
+fn is_verdict(error: &AppendError) -> bool {
+    matches!(
+        error,
+        AppendError::VersionConflict | AppendError::DuplicateRequest | AppendError::Refused(_)
+    )
+}
+
+/// What the look after a failed append means; none where the same events have to be appended
+/// again. The request comes first: with it our own commit is found whatever key was hit (R54).
+fn judge(commit: &Commit, found: Probe, error: &AppendError) -> Option<Appended> {
+    match found.request {
+        Some(entry) if entry.command_id == commit.command_id => {
+            return Some(Appended::Found(Box::new(entry)));
+        }
+        Some(entry) => return Some(Appended::Known(Box::new(entry), found.newest_version)),
+        None if found.newest_version >= commit.version => return Some(Appended::Conflict),
+        None => {}
+    }
     match error {
-        AppendError::Busy => CommandError::Busy {
+        AppendError::VersionConflict | AppendError::DuplicateRequest => Some(Appended::Conflict),
+        AppendError::Refused(reason) => {
+            tracing::error!(key = %commit.key, version = commit.version, reason, "append refused");
+            Some(Appended::Refused)
+        }
+        AppendError::OutcomeUnknown(_) | AppendError::Unavailable(_) | AppendError::Busy => None,
+    }
+}
+
+/// The answer where nothing was sent to storage.
+fn not_sent(commit: &Commit, error: &AppendError) -> Option<CommandError> {
+    match error {
+        AppendError::Busy => Some(CommandError::Busy {
             bound: Bound::LogWriter,
-        },
+        }),
         AppendError::Unavailable(reason) => {
             tracing::warn!(key = %commit.key, reason, "storage unavailable before the append");
-            CommandError::StorageUnavailable
+            Some(CommandError::StorageUnavailable)
         }
-        other => {
-            tracing::error!(key = %commit.key, version = commit.version, error = %other, "append refused");
-            CommandError::Internal
-        }
+        _ => None,
     }
 }

@@ -7,7 +7,7 @@ use crate::commit::{AggregateFacts, Commit, StoredSnapshot};
 use crate::error::CommandError;
 use crate::id::{AggregateKey, OwnerId, Position, Version};
 use crate::model::{EventFault, OwnerPolicy};
-use crate::ports::{CommitLog, History, KernelObserver, StorageError};
+use crate::ports::{ColdHistory, CommitLog, History, KernelObserver, StorageError};
 use crate::recent::{RecentRequests, RequestRecord};
 use crate::registry::{AggregateDefinition, ErasedState, SystemEvent};
 
@@ -45,7 +45,7 @@ pub enum LoadError {
         /// What is wrong with the event.
         fault: EventFault,
     },
-    /// The user's `evolve` panicked (R32).
+    /// The user's `evolve`, or the making of the initial state (version 0), panicked (R32).
     #[error("{key} version {version}: evolve panicked")]
     Panicked {
         /// Which aggregate.
@@ -65,39 +65,54 @@ pub enum LoadError {
     },
 }
 
+impl From<&StorageError> for CommandError {
+    fn from(error: &StorageError) -> Self {
+        match error {
+            StorageError::Unavailable(_) => Self::StorageUnavailable,
+            StorageError::Corrupt(_) => Self::EventUnreadable,
+        }
+    }
+}
+
 impl From<&LoadError> for CommandError {
     fn from(error: &LoadError) -> Self {
         match error {
-            LoadError::Storage(StorageError::Unavailable(_)) => Self::StorageUnavailable,
+            LoadError::Storage(error) => error.into(),
             LoadError::Panicked { .. } => Self::Panicked,
-            LoadError::Storage(StorageError::Corrupt(_))
-            | LoadError::Event { .. }
-            | LoadError::Gap { .. } => Self::EventUnreadable,
+            LoadError::Event { .. } | LoadError::Gap { .. } => Self::EventUnreadable,
         }
     }
 }
 
 impl Loaded {
     /// The aggregate before its first commit.
+    ///
+    /// # Errors
+    /// [`LoadError::Panicked`] where the user's code for it does.
     pub fn initial(
         definition: &AggregateDefinition,
         key: &AggregateKey,
         recent_capacity: usize,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, LoadError> {
+        let state = catch_unwind(AssertUnwindSafe(|| definition.initial(&key.id)));
+        Ok(Self {
             version: 0,
             position: 0,
-            state: definition.initial(&key.id),
+            state: state.map_err(|_panic| LoadError::Panicked {
+                key: key.to_string(),
+                version: 0,
+            })?,
             facts: Arc::default(),
             recent: RecentRequests::new(recent_capacity),
-        }
+        })
     }
 
-    /// What a snapshot holds; none where it was written by another revision, or can't be read:
-    /// the log is the truth (R50).
+    /// What a snapshot holds; none where it was written by another revision, can't be read, or
+    /// was made from a commit that the log doesn't have: the log is the truth (R50).
     fn from_snapshot(
         definition: &AggregateDefinition,
         snapshot: StoredSnapshot,
+        requests: &[RequestRecord],
         recent_capacity: usize,
     ) -> Option<Self> {
         // The revision is judged before anything is decoded.
@@ -110,16 +125,23 @@ impl Loaded {
             );
             return None;
         }
-        let state = match definition.decode_state(&snapshot.state) {
+        if !is_made_from(&snapshot, requests.last()) {
+            tracing::error!(key = %snapshot.key, version = snapshot.version, "snapshot without its commit ignored");
+            return None;
+        }
+        let state = match decode_state(definition, &snapshot.state) {
             Ok(state) => state,
-            Err(error) => {
-                tracing::warn!(key = %snapshot.key, version = snapshot.version, %error, "unreadable snapshot ignored");
+            Err(reason) => {
+                tracing::warn!(key = %snapshot.key, version = snapshot.version, reason, "unreadable snapshot ignored");
                 return None;
             }
         };
         let mut recent = RecentRequests::new(recent_capacity);
         if let Some(json) = &snapshot.recent_requests {
             recent.remember_json(json);
+        }
+        for request in requests {
+            recent.remember(request.clone());
         }
         Some(Self {
             version: snapshot.version,
@@ -164,10 +186,27 @@ impl Loaded {
             .map_err(unreadable)?;
         let facts = Arc::make_mut(&mut self.facts);
         note_commit(facts, definition.spec.owner, commit).map_err(unreadable)?;
-        self.recent.remember(&RequestRecord::from(commit));
+        self.recent.remember(RequestRecord::from(commit));
         self.version = version;
         self.position = commit.position;
         Ok(self)
+    }
+}
+
+/// Whether the log has the commit that a snapshot was made from. A log that was restored to an
+/// earlier time may not, or may have gone another way since.
+fn is_made_from(snapshot: &StoredSnapshot, newest: Option<&RequestRecord>) -> bool {
+    newest.is_some_and(|newest| {
+        newest.version == snapshot.version
+            && (snapshot.facts.event_id).is_none_or(|id| id == newest.command_id)
+    })
+}
+
+/// Reads a state by the user's own serde, which may panic like any user code.
+fn decode_state(definition: &AggregateDefinition, json: &str) -> Result<ErasedState, String> {
+    match catch_unwind(AssertUnwindSafe(|| definition.decode_state(json))) {
+        Ok(decoded) => decoded.map_err(|error| error.to_string()),
+        Err(_panic) => Err("reading it panicked".to_owned()),
     }
 }
 
@@ -239,31 +278,25 @@ impl Loader {
         key: &AggregateKey,
         up_to: Version,
     ) -> Result<Loaded, LoadError> {
-        let cold = self.history.load(key).await?;
-        let newest_snapshot = cold
-            .snapshot
-            .as_ref()
-            .map_or(0, |snapshot| snapshot.version);
+        let cold = self.read_cold(key).await?;
+        let has_snapshot = cold.snapshot.is_some();
         let mut tail = cold.tail;
         let mut has_more = cold.has_more;
         let from_snapshot = match cold.snapshot {
-            Some(snapshot) if snapshot.version <= up_to => self.read_snapshot(definition, snapshot),
+            Some(snapshot) if snapshot.version <= up_to => {
+                self.read_snapshot(definition, snapshot, &cold.requests)
+            }
             _ => None,
         };
         let mut loaded = match from_snapshot {
-            Some(mut loaded) => {
-                cold.requests
-                    .iter()
-                    .for_each(|request| loaded.recent.remember(request));
-                loaded
-            }
+            Some(loaded) => loaded,
             None => {
-                if newest_snapshot > 0 {
+                if has_snapshot {
                     // The tail begins behind the snapshot that can't be used.
                     tail = Vec::new();
                     has_more = true;
                 }
-                Loaded::initial(definition, key, self.recent_requests)
+                Loaded::initial(definition, key, self.recent_requests)?
             }
         };
         loop {
@@ -281,12 +314,28 @@ impl Loader {
         }
     }
 
+    async fn read_cold(&self, key: &AggregateKey) -> Result<ColdHistory, StorageError> {
+        match self.history.load(key).await {
+            Err(StorageError::Corrupt(reason)) => {
+                // It may be the snapshot; the log says whether it is.
+                tracing::warn!(%key, reason, "unreadable history, read from the log alone");
+                self.observer.snapshot_ignored();
+                Ok(ColdHistory {
+                    has_more: true,
+                    ..ColdHistory::default()
+                })
+            }
+            read => read,
+        }
+    }
+
     fn read_snapshot(
         &self,
         definition: &AggregateDefinition,
         snapshot: StoredSnapshot,
+        requests: &[RequestRecord],
     ) -> Option<Loaded> {
-        let loaded = Loaded::from_snapshot(definition, snapshot, self.recent_requests);
+        let loaded = Loaded::from_snapshot(definition, snapshot, requests, self.recent_requests);
         if loaded.is_none() {
             self.observer.snapshot_ignored();
         }

@@ -1,7 +1,7 @@
 //! Running user code: its panics become errors, its long turns are told (R30, R32, R35).
 
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -25,22 +25,26 @@ pub(super) enum Turn {
     TimedOut,
 }
 
-/// A future that measures each of its turns.
-struct Measured<'a> {
-    inner: BoxFuture<'static, DecideOutcome>,
+/// A command function whose turns are measured, and whose panics are caught.
+struct Watched<'a> {
+    decide: BoxFuture<'static, DecideOutcome>,
     clock: &'a dyn Clock,
-    longest: &'a mut Duration,
+    longest: Duration,
 }
 
-impl Future for Measured<'_> {
-    type Output = DecideOutcome;
+impl Future for Watched<'_> {
+    type Output = Turn;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<DecideOutcome> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Turn> {
         let started = self.clock.monotonic();
-        let polled = self.inner.poll_unpin(context);
+        let polled = catch_unwind(AssertUnwindSafe(|| self.decide.poll_unpin(context)));
         let took = self.clock.monotonic().saturating_sub(started);
-        *self.longest = (*self.longest).max(took);
-        polled
+        self.longest = self.longest.max(took);
+        match polled {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(outcome)) => Poll::Ready(Turn::Done(outcome)),
+            Err(_panic) => Poll::Ready(Turn::Panicked),
+        }
     }
 }
 
@@ -51,23 +55,25 @@ pub(super) async fn run(
     clock: &dyn Clock,
     timeout: Duration,
 ) -> (Turn, Option<Duration>) {
-    let mut longest = Duration::ZERO;
-    let measured = Measured {
-        inner: decide,
+    let mut watched = Watched {
+        decide,
         clock,
-        longest: &mut longest,
+        longest: Duration::ZERO,
     };
-    let mut caught = AssertUnwindSafe(measured).catch_unwind();
     // Most functions are ready at once: only one that waits pays for a timer.
-    let turn = match futures_util::poll!(&mut caught) {
-        Poll::Ready(outcome) => outcome.map_or(Turn::Panicked, Turn::Done),
-        Poll::Pending => match select(caught, clock.sleep(timeout)).await {
-            Either::Left((outcome, _)) => outcome.map_or(Turn::Panicked, Turn::Done),
-            Either::Right(((), abandoned)) => {
-                drop(abandoned);
-                Turn::TimedOut
+    let turn = match futures_util::poll!(&mut watched) {
+        Poll::Ready(turn) => turn,
+        Poll::Pending => {
+            let left = timeout.saturating_sub(watched.longest);
+            match select(&mut watched, clock.sleep(left)).await {
+                Either::Left((turn, _)) => turn,
+                Either::Right(((), _)) => Turn::TimedOut,
             }
-        },
+        }
     };
+    let longest = watched.longest;
+    // What a function holds while it waits is user code too, and may panic when it goes.
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(watched)));
+    let turn = dropped.map_or(Turn::Panicked, |()| turn);
     (turn, Some(longest).filter(|longest| *longest >= SLOW_TURN))
 }

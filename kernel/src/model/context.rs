@@ -106,8 +106,8 @@ impl DecideContext {
         })
     }
 
-    /// Sends another command and waits until it has committed. Its call chain holds this
-    /// aggregate, so a cycle is refused with `wow.command.reentrant`, not deadlocked (R30).
+    /// Sends another command and waits until it has committed: [`Self::submit`] for one that
+    /// says no more than which aggregate it is for.
     ///
     /// # Errors
     /// What the other command answered.
@@ -116,11 +116,22 @@ impl DecideContext {
         aggregate_id: &str,
         command: C,
     ) -> Result<CommandResult, CommandError> {
-        let sender = self.sender.clone().ok_or(CommandError::SenderMissing)?;
-        let submission = Submission::typed(command)
-            .aggregate_id(aggregate_id)
-            .tenant(self.command.identity.key.tenant.as_str())
-            .follows(&self.command);
-        sender.send(submission).await
+        self.submit(Submission::typed(command).aggregate_id(aggregate_id))
+            .await
+    }
+
+    /// Sends another command, whatever the submission says of it, and waits until it has
+    /// committed. Its caller is this command's. So are its tenant, its space and, for a type with
+    /// owners, its owner, unless it names others.
+    ///
+    /// Its call chain holds this aggregate, so a cycle is refused with `wow.command.reentrant`,
+    /// not deadlocked (R30). Deciding may happen again after a conflict (R52): a request id that
+    /// is made from this command's lets the other command commit only once.
+    ///
+    /// # Errors
+    /// What the other command answered; [`CommandError::SenderMissing`] where nothing can send.
+    pub async fn submit(&self, submission: Submission) -> Result<CommandResult, CommandError> {
+        let sender = self.sender.as_ref().ok_or(CommandError::SenderMissing)?;
+        sender.send(submission.follows(&self.command)).await
     }
 }

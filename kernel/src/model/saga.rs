@@ -62,7 +62,8 @@ pub struct RejectedCommand<'a> {
     pub error: &'a CommandError,
 }
 
-/// A command that a saga sends. Tenant and space are the event's unless set.
+/// A command that a saga sends. Tenant and space, and for a type with owners the owner, are the
+/// event's unless set.
 #[derive(Clone)]
 pub struct SagaCommand {
     pub(crate) payload: Payload,

@@ -12,8 +12,9 @@ use crate::recent::RequestRecord;
 pub struct ColdHistory {
     /// Its snapshot, if there is one.
     pub snapshot: Option<StoredSnapshot>,
-    /// The requests of the commits up to the snapshot that its stored set doesn't hold: those of
-    /// the versions in [`crate::recent::unwritten`] of the snapshot's version, oldest first.
+    /// The requests of the commits up to the snapshot that its stored set may not hold: those of
+    /// the versions in [`crate::recent::unwritten`] of the snapshot's version, oldest first. A
+    /// snapshot whose own version is not among them is ahead of the log, and ignored (R50).
     pub requests: Vec<RequestRecord>,
     /// The commits after the snapshot, oldest first, up to a page.
     pub tail: Vec<Commit>,

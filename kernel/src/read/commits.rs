@@ -89,7 +89,7 @@ impl Reader {
         tail: Version,
     ) -> Result<Vec<TracedCommit>, CommandError> {
         let mut loaded = match head {
-            1 => seen.before_first(),
+            1 => seen.before_first()?,
             _ => self.load_at(seen, head - 1).await?,
         };
         let mut traced = Vec::new();

@@ -150,8 +150,8 @@ impl Seen {
         })
     }
 
-    fn before_first(&self) -> Loaded {
-        Loaded::initial(&self.aggregate, &self.key, 0)
+    fn before_first(&self) -> Result<Loaded, CommandError> {
+        Loaded::initial(&self.aggregate, &self.key, 0).map_err(|error| self.failed(&error))
     }
 
     fn apply(&self, loaded: Loaded, commit: &Commit) -> Result<Loaded, CommandError> {

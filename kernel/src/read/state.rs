@@ -101,7 +101,7 @@ impl Reader {
     }
 
     async fn replay_until(&self, seen: &Seen, time: EpochMillis) -> Result<Loaded, CommandError> {
-        let mut loaded = seen.before_first();
+        let mut loaded = seen.before_first()?;
         loop {
             let page = self.page(seen, loaded.version, seen.newest.version).await?;
             if page.is_empty() {

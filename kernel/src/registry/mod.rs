@@ -22,6 +22,7 @@ pub use saga::SagaDefinition;
 use crate::error::CommandError;
 use crate::id::AggregateType;
 use crate::model::{Aggregate, Command, Rejection, Saga};
+use crate::saga::NAMES_BYTES_MAX;
 use crate::submission::Target;
 
 /// What doesn't fit together in a registry.
@@ -268,6 +269,10 @@ impl Registry {
     fn add_saga(&mut self, saga: SagaDefinition, errors: &mut Vec<RegistryError>) {
         let fault = if saga.name.is_empty() || saga.name.len() > 48 {
             Some("a name has 1 to 48 characters".to_owned())
+        } else if self.context.len() + saga.name.len() > NAMES_BYTES_MAX {
+            Some(format!(
+                "with the context's name it has at most {NAMES_BYTES_MAX} characters"
+            ))
         } else if saga.name.contains(':') {
             Some("a name has no ':'".to_owned())
         } else if self.sagas.iter().any(|known| known.name == saga.name) {

@@ -76,6 +76,7 @@ fn r5_admission_answers_whatever_comes_in() {
     let cases = std::env::var("WOW_FUZZ_CASES").ok().map_or(4096, |cases| {
         cases.parse().expect("WOW_FUZZ_CASES is a whole number")
     });
+    #[expect(clippy::disallowed_methods, reason = "a bound on how long it runs")]
     let begun = Instant::now();
     let mut runner = TestRunner::new(Config {
         cases,

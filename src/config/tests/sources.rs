@@ -137,6 +137,12 @@ fn r70_a_node_has_a_name_from_its_key_its_variable_or_its_host() {
     let named = |given: Given| given.load().node_name().as_str().to_owned();
     let variable = || Given::nothing().variable("WOW_NODE_NAME", "pod-7");
     assert_eq!(named(variable()), "pod-7");
+    assert!(
+        variable()
+            .load()
+            .print()
+            .contains("name = \"pod-7\"  # WOW_NODE_NAME\n")
+    );
     assert_eq!(named(variable().set("node.name", "own")), "own");
     assert!(named(Given::nothing()).ends_with(":8080"));
     let bad = Given::nothing().variable("WOW_NODE_NAME", "a/b").faults();

@@ -196,7 +196,10 @@ impl Verification<'_> {
         definition: &Arc<AggregateDefinition>,
         snapshot: &StoredSnapshot,
     ) -> Result<Result<Loaded, String>, StorageError> {
-        let mut loaded = Loaded::initial(definition, &snapshot.key, 0);
+        let mut loaded = match Loaded::initial(definition, &snapshot.key, 0) {
+            Ok(loaded) => loaded,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
         while loaded.version < snapshot.version {
             let page = AggregatePage {
                 key: snapshot.key.clone(),

@@ -48,7 +48,12 @@ async fn r64_each_stage_comes_as_an_event_in_order_and_then_the_stream_ends() {
         .post("/account/create_account", &body)
         .header("Accept", "text/event-stream");
     let events = events(&create.send().await);
-    assert_eq!(names(&events), ["SENT", "PROCESSED", "SNAPSHOT"]);
+    assert_eq!(names(&events).first(), Some(&"SENT"));
+    assert_eq!(names(&events).last(), Some(&"SNAPSHOT"));
+    // A saga that passes over the commit has handled it, before the snapshot or after it.
+    let own = |name: &&str| *name != "SAGA_HANDLED";
+    let stages: Vec<_> = names(&events).into_iter().filter(own).collect();
+    assert_eq!(stages, ["SENT", "PROCESSED", "SNAPSHOT"]);
     let command = &events[0].data["commandId"];
     for event in &events {
         assert_eq!(event.data["stage"], event.name);
@@ -56,9 +61,9 @@ async fn r64_each_stage_comes_as_an_event_in_order_and_then_the_stream_ends() {
         assert_eq!(event.data["waitCommandId"], *command);
         assert_eq!(event.data["errorCode"], "Ok");
     }
-    assert_eq!(events[2].data["aggregateVersion"], 1);
+    assert_eq!(events[1].data["aggregateVersion"], 1);
     let ids: std::collections::BTreeSet<_> = events.iter().map(|event| &event.id).collect();
-    assert_eq!(ids.len(), 3);
+    assert_eq!(ids.len(), events.len());
     node.stop().await;
 }
 
@@ -118,7 +123,7 @@ async fn the_facade_streams_too() {
 }
 
 #[tokio::test]
-async fn r62_a_stream_shows_what_the_saga_has_done() {
+async fn r64_a_stream_shows_what_the_saga_has_done() {
     let folder = Folder::new();
     let node = Node::start(&folder).await;
     let client = node.client();

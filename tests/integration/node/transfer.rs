@@ -48,7 +48,7 @@ async fn a_transfer_runs_as_the_frameworks_script_sends_it() {
 }
 
 #[tokio::test]
-async fn r62_a_caller_that_waits_for_the_saga_and_its_tail_reads_the_transfer_done() {
+async fn r60_a_caller_that_waits_for_the_saga_finds_its_commands_done() {
     let folder = Folder::new();
     let node = Node::start(&folder).await;
     let client = node.client();
@@ -58,8 +58,7 @@ async fn r62_a_caller_that_waits_for_the_saga_and_its_tail_reads_the_transfer_do
     let prepare = client
         .post("/account/sourceId/prepare", &body)
         .header("Command-Wait-Stage", "SAGA_HANDLED")
-        .header("Command-Wait-Processor", "TransferSaga")
-        .header("Command-Wait-Tail-Stage", "PROCESSED");
+        .header("Command-Wait-Processor", "TransferSaga");
     let result = prepare.ok().await;
     assert_eq!(result["stage"], "SAGA_HANDLED");
     assert_eq!(result["function"]["processorName"], "TransferSaga");

@@ -1,6 +1,6 @@
 //! A client of the public or the admin port.
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
@@ -69,14 +69,6 @@ impl Request {
     pub(crate) fn bytes_header(self, name: &str, value: &[u8]) -> Self {
         let value = HeaderValue::from_bytes(value).unwrap();
         Self(self.0.header(name, value))
-    }
-
-    /// Sets a header in place of those of its name.
-    pub(crate) fn only_header(self, name: &'static str, value: &str) -> Self {
-        let mut headers = HeaderMap::new();
-        let value = HeaderValue::from_str(value).unwrap();
-        headers.insert(HeaderName::from_bytes(name.as_bytes()).unwrap(), value);
-        Self(self.0.headers(headers))
     }
 
     /// A body of any bytes.

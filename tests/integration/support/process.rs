@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{ExitStatus, Output, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -35,7 +35,17 @@ impl Folder {
         self.path("data/wow.db")
     }
 
-    /// The settings that free ports need, and no environment but this one.
+    /// Runs another of the binary's commands here.
+    pub(crate) async fn wow(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wow"));
+        command
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_clear();
+        command.output().await.unwrap()
+    }
+
+    /// The settings that free ports need, and no environment at all.
     fn command(&self, settings: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wow"));
         command.arg("serve");

@@ -132,7 +132,8 @@ const BAD_BODIES: &[(&str, &str, &str, &str)] = &[
         "control character",
     ),
     ("keep", "\u{feff}{}", ".", "expected a value"),
-    ("keep", "null", ".", "null"),
+    ("keep", "null", ".", "an object is needed"),
+    ("keep", "[[]]", ".", "an object is needed"),
     (
         "open",
         r#"{"amount":1,"amuont":2}"#,

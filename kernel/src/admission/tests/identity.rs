@@ -255,24 +255,74 @@ fn r3_nothing_said_means_the_default_tenant_and_no_owner_and_no_space() {
 }
 
 #[test]
-fn r3_a_static_tenant_is_the_only_one() {
-    let fixture = Fixture::new(AccessMode::Open);
-    let ping = || Submission::json("fixed", "ping", "");
-    for request in [ping(), ping().tenant("(0)")] {
-        let built = fixture.admit(request).unwrap();
-        assert_eq!(built.identity.key.tenant.as_str(), "(0)");
-    }
+fn r3_a_static_tenant_is_the_only_one_whatever_the_tokens_is() {
+    let fixture = Fixture::new(AccessMode::Jwt);
     let claiming = Principal {
         tenant: Some("acme".into()),
         ..user("ann")
     };
-    for request in [ping().tenant("acme"), ping().principal(claiming)] {
-        let error = fixture.error(request).to_string();
-        assert!(
-            error.contains("tenant") && error.contains("static tenant"),
-            "{error}"
-        );
+    let ping = || Submission::json("fixed", "ping", "").principal(claiming.clone());
+    for request in [ping(), ping().tenant("(0)")] {
+        let built = fixture.admit(request).unwrap();
+        assert_eq!(built.identity.key.tenant.as_str(), "(0)");
     }
+    let mut by_path = ping();
+    by_path.facts.tenant.push((Source::Path, "acme".into()));
+    for request in [ping().tenant("acme"), by_path] {
+        let error = fixture.error(request);
+        assert_eq!(error.code(), "wow.command.identity-conflict");
+        assert!(error.to_string().contains("static tenant"), "{error}");
+    }
+}
+
+#[test]
+fn r3_what_nothing_names_is_the_causes() {
+    let fixture = Fixture::new(AccessMode::Open);
+    let cause = fixture
+        .admit(
+            Submission::json("owned", "ping", "")
+                .tenant("acme")
+                .owner("bob")
+                .space("shop"),
+        )
+        .unwrap();
+    let following = |aggregate| Submission::json(aggregate, "ping", "").follows(&cause);
+    let admitted = |request: Submission| {
+        let Identity { key, owner, space } = fixture.admit(request).unwrap().identity;
+        format!("{} {} {}", key.tenant, owner, space)
+    };
+    assert_eq!(admitted(following("owned")), "acme bob shop");
+    assert_eq!(admitted(following("ownerless")), "acme  shop");
+    assert_eq!(admitted(following("fixed")), "(0)  shop");
+    let named = following("owned").tenant("t").owner("o").space("s");
+    assert_eq!(admitted(named), "t o s");
+    // The owner would be the aggregate's name here, so it has to be said.
+    assert_eq!(
+        admitted(following("personal").aggregate_id("cy")),
+        "acme cy shop"
+    );
+    let unnamed = fixture.error(following("personal"));
+    assert_eq!(unnamed.code(), "wow.command.identity-invalid");
+}
+
+#[test]
+fn r3_the_causes_owner_stands_in_before_the_tokens_subject_may() {
+    let fixture = Fixture::new(AccessMode::Jwt);
+    let shipper = with_role("sue", "shipper");
+    let ship = |owner: &str| {
+        Submission::json("owned", "ship", "")
+            .aggregate_id("o-1")
+            .owner(owner)
+            .principal(shipper.clone())
+    };
+    let cause = fixture.admit(ship("bob")).unwrap();
+    let nested = Submission::json("owned", "ship", "").aggregate_id("o-2");
+    let built = fixture.admit(nested.follows(&cause)).unwrap();
+    assert_eq!(built.identity.owner.as_str(), "bob");
+    // A rule that binds the caller to its own still does.
+    let nested = Submission::json("owned", "ping", "").aggregate_id("o-2");
+    let built = fixture.admit(nested.follows(&cause)).unwrap();
+    assert_eq!(built.identity.owner.as_str(), "sue");
 }
 
 #[test]

@@ -71,10 +71,10 @@ fn r3_the_marked_field_means_after_decoding_what_it_meant_before() {
     let escaped = Submission::json("ownerless", "open", r#"{"id":"\u0061b"}"#);
     let built = fixture.admit(escaped.aggregate_id("ab")).unwrap();
     assert_eq!(built.identity.key.id.as_str(), "ab");
-    // An array is read as a struct by position, past the name of the field.
+    // An array would be read as a struct by position, past the name of the field.
     let by_position = Submission::json("ownerless", "change", format!(r#"["{usual}"]"#));
     let error = fixture.error(by_position.aggregate_id("other"));
-    assert_eq!(error.code(), "wow.command.identity-conflict");
+    assert_eq!(error.code(), "wow.command.body-invalid");
 }
 
 #[test]

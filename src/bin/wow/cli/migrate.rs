@@ -20,8 +20,9 @@ pub(super) fn run(_arguments: &MigrateArguments, global: Global) -> Result<(), F
         .build()?;
     runtime.block_on(wow::node::migrate(&config))?;
     let url = config.storage.url.redacted();
-    Ok(match config.storage.url.backend() {
-        Backend::Memory => output::print(&format!("{url} has no schema\n"))?,
-        _ => output::print(&format!("the schema of {url} is up to date\n"))?,
-    })
+    let told = match config.storage.url.backend() {
+        Backend::Memory => format!("{url} has no schema\n"),
+        _ => format!("the schema of {url} is up to date\n"),
+    };
+    Ok(output::print(&told)?)
 }

@@ -1,6 +1,7 @@
 //! `wow serve`: runs the node until it is told to stop.
 
 use clap::Args;
+use wow::node::StopSignal;
 use wow::prelude::*;
 
 use super::Global;
@@ -24,13 +25,15 @@ pub(super) fn run(_arguments: &ServeArguments, global: Global) -> Result<(), Fai
         .enable_all()
         .build()?;
     runtime.block_on(async {
+        // First of all, so that a stop is in order however early it comes.
+        let signal = StopSignal::listen()?;
         let node = NodeBuilder::from_config(config)
             .types(domains::register)
             .services(domains::provide)
             .start()
             .await?;
         output::print(&greeting(&node))?;
-        node.run_until_stopped().await?;
+        node.run_until(signal).await;
         Ok(())
     })
 }

@@ -55,6 +55,7 @@ pub(super) async fn start() -> Node {
             wait_timeout_max: Duration::from_secs(300),
         },
         kernel: KernelLimits::default(),
+        routers: std::collections::HashMap::new(),
         recent_requests: 256,
         limits: Limits::default(),
         placement: Placement::Arbiters(1),
