@@ -137,7 +137,10 @@ mod tests {
         std::fs::hard_link(&database, &other).unwrap();
         for name in [&database, &other] {
             let taken = FileLock::take(name);
-            assert!(matches!(taken, Err(OpenError::SeveralNames(_))), "{taken:?}");
+            assert!(
+                matches!(taken, Err(OpenError::SeveralNames(_))),
+                "{taken:?}"
+            );
         }
     }
 }
