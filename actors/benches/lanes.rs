@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use actix::prelude::*;
 use counter::{Add, Counter, system};
-use wow_actors::Placement;
+use wow_actors::{Limits, Placement};
 use wow_kernel::submission::Submission;
 use wow_kernel::wait::Stage;
 
@@ -85,7 +85,10 @@ fn lanes(seconds: Duration, aggregates: usize, arbiters: usize, stage: Stage) ->
         .enable_all()
         .build()
         .unwrap();
-    let running = runtime.block_on(system::<Counter>(Placement::Arbiters(arbiters)));
+    let running = runtime.block_on(system::<Counter>(
+        Placement::Arbiters(arbiters),
+        Limits::default(),
+    ));
     let handle = running.handle();
     let rate = load(seconds, move |client, count| {
         let handle = handle.clone();

@@ -7,6 +7,7 @@
     missing_docs,
     clippy::unwrap_used,
     clippy::print_stdout,
+    clippy::disallowed_methods,
     reason = "a bench"
 )]
 

@@ -14,9 +14,10 @@ pub fn telemetry(config: &Config) -> TelemetrySettings {
             Format::Json => LogFormat::Json,
         });
     TelemetrySettings {
-        // What these libraries tell at info is not about this node; a filter may still ask for it.
+        // What these libraries tell is not about this node, and a client that sends what is no
+        // HTTP must not fill the log with errors; a filter may still ask for all of it.
         filter: format!(
-            "sea_orm_migration=warn,actix_server=warn,{}",
+            "sea_orm_migration=warn,actix_server=warn,actix_http::h1::dispatcher=off,{}",
             config.telemetry.log.as_str()
         ),
         format: match format {

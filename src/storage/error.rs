@@ -28,6 +28,9 @@ pub enum OpenError {
         /// The process that holds it, where it could be read.
         holder: Option<String>,
     },
+    /// The file has other names, by which a second node could open it unnoticed.
+    #[error("{} has more than one name (hard links); keep one, and open it by that", .0.display())]
+    SeveralNames(PathBuf),
     /// There is no such file, where it must not be created.
     #[error("there is no database at {}", .0.display())]
     Missing(PathBuf),

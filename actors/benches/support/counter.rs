@@ -57,7 +57,7 @@ struct DeclaredRules;
 
 impl Authorizer for DeclaredRules {}
 
-pub(crate) async fn system<A: Aggregate>(placement: Placement) -> RunningSystem {
+pub(crate) async fn system<A: Aggregate>(placement: Placement, limits: Limits) -> RunningSystem {
     let clock = Arc::new(NodeClock::new());
     let store = MemoryStore::new(clock.clone());
     let store = Arc::new(store);
@@ -82,7 +82,7 @@ pub(crate) async fn system<A: Aggregate>(placement: Placement) -> RunningSystem 
         kernel: KernelLimits::default(),
         routers: std::collections::HashMap::new(),
         recent_requests: 256,
-        limits: Limits::default(),
+        limits,
         placement,
     };
     let registry = Arc::new(

@@ -5,9 +5,13 @@
 //! refused (R70). The lock is on a file beside the database, because SQLite's own locks and a
 //! lock of ours on the same file would get in each other's way. It goes with the process, however
 //! that ends; the file stays, since removing it would let two processes lock two files of one name.
+//!
+//! A file has one name here: links are followed to it, and one that has several names is refused,
+//! for SQLite keeps its journal beside the name it was opened by, and two nodes on two names
+//! would each overwrite what the other has committed.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::super::error::OpenError;
@@ -24,7 +28,7 @@ impl FileLock {
     /// # Errors
     /// [`OpenError::InUse`] where another process has it.
     pub(super) fn take(database: &Path) -> Result<Self, OpenError> {
-        let path = lock_path(database);
+        let path = lock_path(&true_path(database)?);
         let failed = |source| OpenError::File {
             path: path.clone(),
             source,
@@ -57,8 +61,86 @@ impl FileLock {
     }
 }
 
+/// The one name of the file, with links followed; the given one where it isn't there yet.
+fn true_path(database: &Path) -> Result<PathBuf, OpenError> {
+    let failed = |source| OpenError::File {
+        path: database.to_owned(),
+        source,
+    };
+    match database.canonicalize() {
+        Ok(path) => {
+            refuse_other_names(&path)?;
+            Ok(path)
+        }
+        // A link to nowhere would be made a file behind the lock's back.
+        Err(_) if database.is_symlink() => Err(OpenError::Missing(database.to_owned())),
+        Err(source) if source.kind() == ErrorKind::NotFound => {
+            let (folder, name) = (database.parent(), database.file_name());
+            let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+            Ok(folder.map_err(failed)?.join(name.unwrap_or_default()))
+        }
+        Err(source) => Err(failed(source)),
+    }
+}
+
+#[cfg(unix)]
+fn refuse_other_names(path: &Path) -> Result<(), OpenError> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let failed = |source| OpenError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let file = std::fs::metadata(path).map_err(failed)?;
+    if file.is_file() && file.nlink() > 1 {
+        return Err(OpenError::SeveralNames(path.to_owned()));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn refuse_other_names(_path: &Path) -> Result<(), OpenError> {
+    Ok(())
+}
+
 fn lock_path(database: &Path) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(".lock");
     PathBuf::from(name)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r70_a_file_is_locked_whatever_name_it_is_opened_by() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("wow.db");
+        std::fs::write(&database, "").unwrap();
+        let link = folder.path().join("link.db");
+        std::os::unix::fs::symlink(&database, &link).unwrap();
+        let held = FileLock::take(&database).unwrap();
+        let second = FileLock::take(&link);
+        assert!(matches!(second, Err(OpenError::InUse { .. })), "{second:?}");
+        drop(held);
+        FileLock::take(&link).unwrap();
+    }
+
+    #[test]
+    fn r70_a_file_with_two_names_is_refused_by_either() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = folder.path().join("wow.db");
+        std::fs::write(&database, "").unwrap();
+        let other = folder.path().join("other.db");
+        std::fs::hard_link(&database, &other).unwrap();
+        for name in [&database, &other] {
+            let taken = FileLock::take(name);
+            assert!(
+                matches!(taken, Err(OpenError::SeveralNames(_))),
+                "{taken:?}"
+            );
+        }
+    }
 }

@@ -85,8 +85,6 @@ pub struct Node {
     pub system: RunningSystem,
     pub handle: Handle,
     pub faults: Faults,
-    pub gates: Gates,
-    pub store: Arc<MemoryStore>,
     metrics: prometheus::Registry,
 }
 
@@ -238,8 +236,6 @@ impl Plan {
             handle: system.handle(),
             system,
             faults,
-            gates: self.world.gates,
-            store: self.world.store,
             metrics,
         }
     }

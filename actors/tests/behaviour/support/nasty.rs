@@ -367,7 +367,6 @@ impl Decide<Rig> for Nasty {
 #[aggregate(tenant = "(0)", commands(Bear))]
 pub struct Stillborn {}
 
-#[expect(clippy::derivable_impls, reason = "it is not the derived one")]
 impl Default for Stillborn {
     fn default() -> Self {
         panic!("an initial state panics")

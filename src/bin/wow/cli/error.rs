@@ -20,6 +20,9 @@ pub(super) enum Failure {
     /// The node can't start.
     #[error(transparent)]
     Node(#[from] wow::node::NodeError),
+    /// The node that was to be loaded doesn't do as asked.
+    #[error(transparent)]
+    Bench(#[from] super::bench::TargetError),
     /// Storage fails.
     #[error(transparent)]
     Read(#[from] wow::kernel::ports::StorageError),

@@ -1,6 +1,7 @@
 //! The command line: one file a command. It exits with 0 when done, 1 when it failed, 2 when it
 //! was misused.
 
+mod bench;
 mod config;
 mod error;
 mod id;
@@ -65,6 +66,7 @@ impl Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Bench(bench::BenchArguments),
     Config(config::ConfigArguments),
     Id(id::IdArguments),
     Log(log::LogArguments),
@@ -85,6 +87,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let global = arguments.global;
     let done = match arguments.command {
         None => output::print(START).map_err(Failure::from),
+        Some(Command::Bench(arguments)) => bench::run(arguments, global),
         Some(Command::Config(arguments)) => config::run(arguments, global),
         Some(Command::Id(arguments)) => id::run(&arguments),
         Some(Command::Log(arguments)) => log::run(arguments, global),

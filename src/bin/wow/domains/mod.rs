@@ -12,6 +12,9 @@ mod order;
 
 use wow::prelude::*;
 
+pub(crate) use account::CreateAccount;
+pub(crate) use cart::AddCartItem;
+
 /// Registers every type of every domain.
 pub(crate) fn register(registry: RegistryBuilder) -> RegistryBuilder {
     let registry = account::register(registry);

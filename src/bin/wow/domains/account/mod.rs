@@ -21,6 +21,7 @@ mod transfer_saga;
 
 use wow::prelude::*;
 
+pub(crate) use commands::CreateAccount;
 use state::Account;
 use transfer_saga::TransferSaga;
 

@@ -12,6 +12,7 @@ mod tests;
 use wow::prelude::*;
 
 use cart_saga::CartSaga;
+pub(crate) use commands::AddCartItem;
 use state::Cart;
 
 /// Registers the domain's types. The saga follows orders, which register themselves.
