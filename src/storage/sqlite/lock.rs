@@ -110,8 +110,10 @@ fn lock_path(database: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
+    #![cfg(unix)]
+
     use super::*;
 
     #[test]
