@@ -110,10 +110,9 @@ fn lock_path(database: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
-    #![cfg(unix)]
-
     use super::*;
 
     #[test]
