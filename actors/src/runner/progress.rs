@@ -15,7 +15,7 @@ const SOLE_EPOCH: u64 = 1;
 const ENTRIES: Position = 256;
 
 /// … or so much time.
-const AGE: Duration = Duration::from_millis(200);
+const AGE: Duration = Duration::from_millis(500);
 
 /// A checkpoint in memory. What it knows beyond the stored one is handled again after a crash,
 /// which changes nothing: snapshots and sagas' commands are idempotent.

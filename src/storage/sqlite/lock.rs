@@ -110,7 +110,8 @@ fn lock_path(database: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 
