@@ -13,6 +13,17 @@
 //! nothing below. Commands that a lane or a saga sends enter at the top like any other, carrying
 //! their call chain (R30).
 //!
+//! ```text
+//! handle     the way in                        caller      outcome, stages and deadline of one
+//! admission  makes commands of submissions     supervisor  runs the lanes of a partition
+//! lane       runs one aggregate's commands     directory   who has a lane, and each lane's gate
+//! feed       commits on their way to runners   runner      snapshots and sagas, by checkpoint
+//! waits      who waits for later stages        stages      which stages can be reached here
+//! permits    bounds, taken before sending      routing     owners of partitions, and addresses
+//! system     starts and stops the tree         threads     what actors live on
+//! vital      tells when one has ended          trace       joins a command's log lines
+//! ```
+//!
 //! Invariants: a lane's address is held by the directory alone; a command is in a mailbox only
 //! with a permit of the node and, at a lane, a slot of its gate; from the append on, work belongs
 //! to the lane, never to its caller.
