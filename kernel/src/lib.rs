@@ -10,6 +10,7 @@
 //! result      what a caller is told         error      why a command fails, each with its code
 //! wait        stages and plans (R60–R62)    saga       a saga's commands on their way in (R83)
 //! partition   the hash that never changes   router     here, to a peer, or through a topic (R20)
+//! assignment  who should own what (R71)     membership what a member does about it (R70–R74)
 //! read        states and commits for callers
 //! id          every identifier, a type of its own
 //! ports       what the kernel needs of the world
@@ -33,6 +34,7 @@ extern crate self as wow_kernel;
 
 pub mod access;
 pub mod admission;
+pub mod assignment;
 pub mod command;
 pub mod commit;
 #[cfg(any(test, feature = "conformance"))]
@@ -42,6 +44,7 @@ pub mod execute;
 #[cfg(any(test, feature = "faults"))]
 pub mod faults;
 pub mod id;
+pub mod membership;
 pub mod memory;
 pub mod model;
 pub mod partition;
