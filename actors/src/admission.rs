@@ -153,10 +153,11 @@ impl Shared {
         let partition = self.partition_of(key);
         let owner = self.routing.owner(partition);
         match route(self.router_of(&key.aggregate_type), &owner) {
-            Route::Here => {}
+            // Without a channel to the other members, each node runs what it is sent.
+            Route::Here | Route::Forward(_) => {}
             Route::Fallback(reason) => self.metrics.fallback(reason),
-            // There are no other members and no topic on a single node.
-            Route::Forward(_) | Route::Topic => self.metrics.fallback(FallbackReason::NoOwner),
+            // There is no topic.
+            Route::Topic => self.metrics.fallback(FallbackReason::NoOwner),
         }
         let supervisor = self
             .routing

@@ -19,6 +19,9 @@ const WINDOW: usize = 256;
 /// … and how many bytes of them, roughly.
 const WINDOW_BYTES: usize = 4 * 1024 * 1024;
 
+/// How far a runner has come that has ended: nothing is kept for it, and its place is free.
+const GONE: Position = Position::MAX;
+
 /// The newest commits of one partition.
 #[derive(Debug, Default)]
 pub(crate) struct Feed {
@@ -71,9 +74,13 @@ impl Window {
         }
     }
 
+    fn is_followed(&self) -> bool {
+        self.passed.iter().any(|passed| *passed != GONE)
+    }
+
     /// Drops what every runner has passed.
     fn prune(&mut self) {
-        let passed = self.passed.iter().copied().min().unwrap_or(Position::MAX);
+        let passed = self.passed.iter().copied().min().unwrap_or(GONE);
         while self
             .views
             .first_key_value()
@@ -105,7 +112,12 @@ impl Window {
 impl Feed {
     fn offer(&self, view: StateView, bytes: usize, is_waited_for: bool) {
         let position = view.commit.position;
-        self.window.lock().insert(position, Weighed { view, bytes });
+        let mut window = self.window.lock();
+        // Nobody here follows a partition of another node.
+        if window.is_followed() {
+            window.insert(position, Weighed { view, bytes });
+        }
+        drop(window);
         self.note_head(position);
         if is_waited_for {
             self.wanted.fetch_max(position, Ordering::AcqRel);
@@ -127,14 +139,19 @@ impl Feed {
     /// Adds a runner that has come to a position; its place is answered.
     pub(crate) fn join(&self, position: Position) -> usize {
         let mut window = self.window.lock();
-        window.passed.push(position);
-        window.passed.len() - 1
+        let free = window.passed.iter().position(|passed| *passed == GONE);
+        let place = free.unwrap_or(window.passed.len());
+        match free {
+            Some(place) => window.passed[place] = position,
+            None => window.passed.push(position),
+        }
+        place
     }
 
     /// The runner with this place ends; nothing is kept for it any more.
     pub(crate) fn leave(&self, place: usize) {
         let mut window = self.window.lock();
-        window.passed[place] = Position::MAX;
+        window.passed[place] = GONE;
         window.prune();
     }
 

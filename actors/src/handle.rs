@@ -124,7 +124,7 @@ impl Handle {
     /// Whether this node runs what it should own, and is not about to stop.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.shared.ready.load(Ordering::Acquire)
+        self.shared.ready.load(Ordering::Acquire) && self.shared.whole.load(Ordering::Acquire)
     }
 
     /// Takes the permits, and hands the submission to admission.

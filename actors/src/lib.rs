@@ -20,6 +20,7 @@
 //! feed       commits on their way to runners   runner      snapshots and sagas, by checkpoint
 //! waits      who waits for later stages        stages      which stages can be reached here
 //! permits    bounds, taken before sending      routing     owners of partitions, and addresses
+//! membership which partitions are this node's  tenure      one ownership of a partition
 //! system     starts and stops the tree         threads     what actors live on
 //! vital      tells when one has ended          trace       joins a command's log lines
 //! ```
@@ -36,6 +37,7 @@ pub mod handle;
 mod isolation;
 mod lane;
 mod limits;
+mod membership;
 mod metrics;
 mod outcome;
 mod permits;
@@ -46,6 +48,7 @@ mod stages;
 mod supervisor;
 pub mod system;
 mod tasks;
+mod tenure;
 mod threads;
 mod time;
 mod trace;
@@ -56,6 +59,7 @@ pub use admission::Submit;
 pub use handle::{Handle, Send};
 pub use isolation::BlockingPool;
 pub use limits::Limits;
+pub use membership::{ClaimError, MembershipConfig};
 pub use metrics::Metrics;
 pub use system::{Ports, RunningSystem, StartError, StopReport, SystemConfig};
 pub use threads::Placement;

@@ -47,6 +47,10 @@ pub struct Metrics {
     subscription_failures: IntCounterVec,
     saga_rejections: IntCounterVec,
     signals_lost: IntCounter,
+    members: IntGauge,
+    partitions_run: IntGauge,
+    ownership_changes: IntCounterVec,
+    renewal_failures: IntCounter,
     pub(crate) waits_open: IntGauge,
 }
 
@@ -62,6 +66,7 @@ impl Metrics {
         let counter = |name: &str, help: &str| {
             register(registry, IntCounter::with_opts(Opts::new(name, help))?)
         };
+        let gauge_of = |name: &str, help: &str| register(registry, IntGauge::new(name, help)?);
         let durations = durations(registry)?;
         let slow_turn = HistogramOpts::new(
             "wow_slow_turn_seconds",
@@ -117,12 +122,26 @@ impl Metrics {
                 "wow_signals_lost_total",
                 "Signals that found no room; their callers look at storage instead.",
             )?,
-            waits_open: register(
-                registry,
-                IntGauge::new(
-                    "wow_waits_open",
-                    "Callers waiting for stages after PROCESSED.",
-                )?,
+            members: gauge_of(
+                "wow_members",
+                "Live members of the service, as this node last saw them; 0 where storage is its own.",
+            )?,
+            partitions_run: gauge_of(
+                "wow_partitions_run",
+                "Partitions whose subscriptions run here.",
+            )?,
+            ownership_changes: counters(
+                "wow_partition_ownership_changes_total",
+                "Partitions that this node has taken, handed over in order, or lost.",
+                &["change"],
+            )?,
+            renewal_failures: counter(
+                "wow_lease_renewal_failures_total",
+                "Renewals of this node's lease that failed.",
+            )?,
+            waits_open: gauge_of(
+                "wow_waits_open",
+                "Callers waiting for stages after PROCESSED.",
             )?,
         })
     }
@@ -190,6 +209,27 @@ impl Metrics {
         self.saga_rejections.with_label_values(&[saga]).inc();
     }
 
+    pub(crate) fn members(&self, live: usize) {
+        self.members.set(gauge(live));
+    }
+
+    pub(crate) fn partitions_run(&self, count: usize) {
+        self.partitions_run.set(gauge(count));
+    }
+
+    pub(crate) fn ownership_changed(&self, change: OwnershipChange) {
+        let change = match change {
+            OwnershipChange::Taken => "taken",
+            OwnershipChange::HandedOver => "handed_over",
+            OwnershipChange::Lost => "lost",
+        };
+        self.ownership_changes.with_label_values(&[change]).inc();
+    }
+
+    pub(crate) fn renewal_failed(&self) {
+        self.renewal_failures.inc();
+    }
+
     pub(crate) fn signals_lost(&self) {
         self.signals_lost.inc();
     }
@@ -202,6 +242,17 @@ fn durations(registry: &Registry) -> Result<HistogramVec, prometheus::Error> {
     );
     let options = options.buckets(SECONDS.to_vec());
     register(registry, HistogramVec::new(options, &["stage"])?)
+}
+
+/// How the ownership of a partition changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnershipChange {
+    /// This node runs it from now on.
+    Taken,
+    /// This node has given it up in order.
+    HandedOver,
+    /// Another has it, or this node can't know that it still owns it.
+    Lost,
 }
 
 /// What becomes of commands, as labels.

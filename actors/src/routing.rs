@@ -1,7 +1,7 @@
 //! Who owns which partition as far as this node knows, and where its supervisors are.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use actix::Addr;
 use arc_swap::ArcSwap;
@@ -34,9 +34,9 @@ impl fmt::Debug for Routing {
 }
 
 impl Routing {
-    /// A table in which this node owns every partition.
-    pub(crate) fn all_here(partitions: u32) -> Self {
-        let owners = vec![PartitionOwner::Here; partitions as usize];
+    /// A table in which every partition has this owner.
+    pub(crate) fn all(owner: &PartitionOwner, partitions: u32) -> Self {
+        let owners = vec![owner.clone(); partitions as usize];
         Self {
             owners: ArcSwap::from_pointee(owners),
             addresses: OnceLock::new(),
@@ -49,6 +49,10 @@ impl Routing {
             .get(partition.0 as usize)
             .cloned()
             .unwrap_or(PartitionOwner::Unknown)
+    }
+
+    pub(crate) fn set_owners(&self, owners: Vec<PartitionOwner>) {
+        self.owners.store(Arc::new(owners));
     }
 
     pub(crate) fn set_addresses(&self, addresses: Addresses) {

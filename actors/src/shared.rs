@@ -50,6 +50,10 @@ pub(crate) struct Shared {
     /// The last phase, where it is asked for often.
     pub(crate) ended: AtomicBool,
     pub(crate) ready: AtomicBool,
+    /// Whether this node runs all that it should own.
+    pub(crate) whole: AtomicBool,
+    /// Whether partitions are shared with other nodes; without, all of them are this node's.
+    pub(crate) has_membership: bool,
     /// How far the stop has come; runners and pollers watch it.
     pub(crate) phase: watch::Sender<Phase>,
     /// The runners that have not ended.
@@ -87,6 +91,11 @@ impl Shared {
     /// permits: a stop either counts the command or turns it away (R34).
     pub(crate) fn is_accepting(&self) -> bool {
         self.accepting.load(Ordering::SeqCst)
+    }
+
+    /// This node runs all that it should own, or does not.
+    pub(crate) fn set_whole(&self, whole: bool) {
+        self.whole.store(whole, Ordering::Release);
     }
 
     /// Whether nothing more happens here. Lanes read it between commands, so that the end waits

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix::{Actor, ArbiterHandle};
 use async_trait::async_trait;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use wow_kernel::access::AccessMode;
 use wow_kernel::admission::{Admission, AdmissionLimits};
 use wow_kernel::error::CommandError;
@@ -21,7 +21,7 @@ use wow_kernel::ports::{
 };
 use wow_kernel::registry::Registry;
 use wow_kernel::result::CommandResult;
-use wow_kernel::router::RouterKind;
+use wow_kernel::router::{PartitionOwner, RouterKind};
 use wow_kernel::submission::Submission;
 
 use crate::admission::AdmissionActor;
@@ -29,12 +29,14 @@ use crate::directory::LaneDirectory;
 use crate::feed::Feeds;
 use crate::handle::Handle;
 use crate::limits::Limits;
+use crate::membership::{ClaimError, Membership, MembershipConfig, Work};
 use crate::metrics::{Metrics, Moment};
 use crate::permits::Permits;
 use crate::routing::{Addresses, Routing};
-use crate::runner::{HeadPoller, SNAPSHOT_SUBSCRIPTION, SagaRunner, SnapshotRunner};
+use crate::runner::HeadPoller;
 use crate::shared::{Phase, Shared};
 use crate::supervisor::PartitionSupervisor;
+use crate::tenure::{SOLE_EPOCH, Tenure, start_runners};
 use crate::threads::{ActorThreads, End, Placement, place};
 use crate::waits::Waits;
 
@@ -87,6 +89,9 @@ pub struct SystemConfig {
     pub limits: Limits,
     /// Where actors live.
     pub placement: Placement,
+    /// How the node shares the partitions with others; none where storage is its own, and so are
+    /// all partitions.
+    pub membership: Option<MembershipConfig>,
 }
 
 /// Why the system didn't start.
@@ -95,6 +100,9 @@ pub enum StartError {
     /// Storage failed.
     #[error("checkpoints and heads can't be read: {0}")]
     Storage(#[from] StorageError),
+    /// The node can't become a member.
+    #[error(transparent)]
+    Membership(#[from] ClaimError),
     /// Metrics of these names are registered already.
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
@@ -111,6 +119,8 @@ pub struct RunningSystem {
     // Before the threads, so that whoever sees an actor gone knows why.
     ends: Ends,
     threads: ActorThreads,
+    /// Closed once this node has left the others, where it is a member.
+    leaving: Option<oneshot::Receiver<()>>,
 }
 
 /// Says that the system has ended, at the latest when it is dropped.
@@ -162,6 +172,7 @@ impl RunningSystem {
             .map(|definition| &definition.aggregate_type);
         let counters = Arc::new(Metrics::register(metrics)?.for_types(types));
         let placement = config.placement.clone();
+        let membership = config.membership.clone();
         let shared = Arc::new(assemble(config, registry, services, ports, counters));
         Moment::register(metrics, &shared)?;
         let sender = Sender(Arc::downgrade(&shared));
@@ -170,12 +181,14 @@ impl RunningSystem {
         let threads = ActorThreads::start(&placement).await?;
         let ends = Ends(Arc::clone(&shared));
         start_tree(&shared, &threads.arbiters).await?;
+        let leaving = start_ownership(&shared, membership, &threads.arbiters).await?;
         shared.ready.store(true, Ordering::Release);
         shared.accepting.store(true, Ordering::SeqCst);
         Ok(Self {
             shared,
             ends,
             threads,
+            leaving,
         })
     }
 
@@ -203,6 +216,7 @@ impl RunningSystem {
             shared,
             ends,
             threads,
+            leaving,
         } = self;
         let (begun, limit) = (shared.clock.monotonic(), shared.limits.shutdown_timeout);
         shared.ready.store(false, Ordering::Release);
@@ -218,9 +232,16 @@ impl RunningSystem {
         }
         shared.phase.send_replace(Phase::Stopping);
         let left = (begun + limit).saturating_sub(shared.clock.monotonic());
+        let given_up = async {
+            shared.runners.all_ended().await;
+            if let Some(leaving) = leaving {
+                // Closed, never sent: either way it is over.
+                let _ = leaving.await;
+            }
+        };
         tokio::select! {
             biased;
-            () = shared.runners.all_ended() => {}
+            () = given_up => {}
             () = shared.clock.sleep(left) => {
                 tracing::error!("subscriptions had not ended when the node stopped");
             }
@@ -274,8 +295,14 @@ fn assemble(
         recent_requests,
         limits,
         placement: _,
+        membership,
     } = config;
     let partitions = kernel.partitions;
+    let has_membership = membership.is_some();
+    let owner = match has_membership {
+        true => PartitionOwner::Unknown,
+        false => PartitionOwner::Here,
+    };
     let loader = Loader {
         history: Arc::clone(&ports.history),
         log: Arc::clone(&ports.log),
@@ -320,11 +347,13 @@ fn assemble(
             limits.state_bytes,
         ),
         feeds: Feeds::new(partitions),
-        routing: Routing::all_here(partitions),
+        routing: Routing::all(&owner, partitions),
         metrics,
         accepting: AtomicBool::new(false),
         ended: AtomicBool::new(false),
         ready: AtomicBool::new(false),
+        whole: AtomicBool::new(!has_membership),
+        has_membership,
         phase: watch::Sender::new(Phase::Running),
         runners: Arc::default(),
         next_admission: AtomicUsize::new(0),
@@ -367,7 +396,6 @@ async fn start_tree(shared: &Arc<Shared>, arbiters: &[ArbiterHandle]) -> Result<
         supervisors,
         waits,
     });
-    start_runners(shared, &partitions, on).await?;
     let poller = HeadPoller {
         shared: Arc::clone(shared),
     };
@@ -375,37 +403,21 @@ async fn start_tree(shared: &Arc<Shared>, arbiters: &[ArbiterHandle]) -> Result<
     Ok(())
 }
 
-async fn start_runners<'a>(
+/// Starts what runs on the owner of a partition: for all of them at once where storage is this
+/// node's own, else as leases are taken.
+async fn start_ownership(
     shared: &Arc<Shared>,
-    partitions: &[PartitionNo],
-    on: impl Fn(&PartitionNo) -> &'a ArbiterHandle,
-) -> Result<(), StorageError> {
-    let mut stored = shared
-        .checkpoints
-        .load(SNAPSHOT_SUBSCRIPTION, partitions)
-        .await?;
-    for partition in partitions {
-        let own = take(&mut stored, *partition);
-        let runner = SnapshotRunner::new(shared, *partition, own);
-        SnapshotRunner::start_in_arbiter(on(partition), move |_| runner);
-    }
-    for saga in shared.registry.sagas() {
-        let mut stored = shared.checkpoints.load(saga.name, partitions).await?;
-        for partition in partitions {
-            let own = take(&mut stored, *partition);
-            let runner = SagaRunner::new(shared, saga, *partition, own);
-            SagaRunner::start_in_arbiter(on(partition), move |_| runner);
-        }
-    }
-    Ok(())
-}
-
-fn take(
-    stored: &mut Vec<wow_kernel::ports::Checkpoint>,
-    partition: PartitionNo,
-) -> Option<wow_kernel::ports::Checkpoint> {
-    let index = stored
-        .iter()
-        .position(|checkpoint| checkpoint.partition == partition)?;
-    Some(stored.swap_remove(index))
+    membership: Option<MembershipConfig>,
+    arbiters: &[ArbiterHandle],
+) -> Result<Option<oneshot::Receiver<()>>, StartError> {
+    let Some(membership) = membership else {
+        let tenures: Vec<_> = (0..shared.kernel.limits.partitions)
+            .map(|partition| Tenure::new(shared, PartitionNo(partition), SOLE_EPOCH))
+            .collect();
+        start_runners(shared, &tenures, arbiters).await?;
+        return Ok(None);
+    };
+    let (work, leaving) = Work::claim(shared, membership, arbiters).await?;
+    Membership::start_in_arbiter(&arbiters[0], move |_| Membership::new(work));
+    Ok(Some(leaving))
 }

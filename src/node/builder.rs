@@ -329,6 +329,7 @@ fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, R
             ..Limits::default()
         },
         placement: Placement::Arbiters(runtime.arbiter_count()),
+        membership: None,
     })
 }
 

@@ -84,6 +84,7 @@ pub(crate) async fn system<A: Aggregate>(placement: Placement, limits: Limits) -
         recent_requests: 256,
         limits,
         placement,
+        membership: None,
     };
     let registry = Arc::new(
         RegistryBuilder::new("bench")

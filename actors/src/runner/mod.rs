@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
+use crate::shared::Shared;
+use crate::tenure::Tenure;
+
 pub(crate) use heads::HeadPoller;
 pub(crate) use saga::SagaRunner;
 pub(crate) use snapshot::{SNAPSHOT_SUBSCRIPTION, SnapshotRunner};
@@ -24,9 +27,9 @@ pub(crate) struct Runners {
 }
 
 impl Runners {
-    pub(crate) fn enter(self: &Arc<Self>) -> RunnerGuard {
-        self.alive.fetch_add(1, Ordering::AcqRel);
-        RunnerGuard(Arc::clone(self))
+    /// Whether every runner has ended.
+    pub(crate) fn have_ended(&self) -> bool {
+        self.alive.load(Ordering::Acquire) == 0
     }
 
     /// Ends once every runner has.
@@ -35,7 +38,7 @@ impl Runners {
             let ended = self.ended.notified();
             tokio::pin!(ended);
             ended.as_mut().enable();
-            if self.alive.load(Ordering::Acquire) == 0 {
+            if self.have_ended() {
                 return;
             }
             ended.await;
@@ -43,14 +46,26 @@ impl Runners {
     }
 }
 
-/// Held by a runner for as long as it runs.
+/// Held by a runner for as long as it runs: counted in its tenure, and in the system.
 #[derive(Debug)]
-pub(crate) struct RunnerGuard(Arc<Runners>);
+pub(crate) struct RunnerGuard([Arc<Runners>; 2]);
+
+impl RunnerGuard {
+    pub(crate) fn enter(shared: &Shared, tenure: &Tenure) -> Self {
+        let counted = [&tenure.runners, &shared.runners].map(Arc::clone);
+        for runners in &counted {
+            runners.alive.fetch_add(1, Ordering::AcqRel);
+        }
+        Self(counted)
+    }
+}
 
 impl Drop for RunnerGuard {
     fn drop(&mut self) {
-        if self.0.alive.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.ended.notify_waiters();
+        for runners in &self.0 {
+            if runners.alive.fetch_sub(1, Ordering::AcqRel) == 1 {
+                runners.ended.notify_waiters();
+            }
         }
     }
 }

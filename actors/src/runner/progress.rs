@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use wow_kernel::id::{PartitionNo, Position};
+use wow_kernel::id::Position;
 use wow_kernel::ports::Checkpoint;
 
 use crate::shared::Shared;
-
-/// The epoch of a node whose storage is its own: nobody else can hold the partition.
-const SOLE_EPOCH: u64 = 1;
+use crate::tenure::Tenure;
 
 /// Saved at latest after so many entries, …
 const ENTRIES: Position = 256;
@@ -22,6 +20,7 @@ const AGE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Progress {
     shared: Arc<Shared>,
+    tenure: Arc<Tenure>,
     checkpoint: Checkpoint,
     saved: Position,
     /// When saving was last tried, …
@@ -36,22 +35,24 @@ pub(crate) struct Superseded;
 
 impl Progress {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: &Arc<Shared>,
         subscription: &str,
-        partition: PartitionNo,
+        tenure: &Arc<Tenure>,
         stored: Option<Checkpoint>,
     ) -> Self {
         let mut checkpoint = stored.unwrap_or_else(|| Checkpoint {
             subscription: subscription.to_owned(),
-            partition,
+            partition: tenure.partition,
             position: 0,
-            epoch: SOLE_EPOCH,
+            epoch: tenure.epoch,
             generation: 1,
         });
-        checkpoint.epoch = checkpoint.epoch.max(SOLE_EPOCH);
+        // A stored one that is higher comes from leases that are gone: this node holds the newest.
+        checkpoint.epoch = checkpoint.epoch.max(tenure.epoch);
         let (saved, tried_at) = (checkpoint.position, shared.clock.monotonic());
         Self {
-            shared,
+            shared: Arc::clone(shared),
+            tenure: Arc::clone(tenure),
             checkpoint,
             saved,
             tried_at,
@@ -106,6 +107,7 @@ impl Progress {
                     partition_id = %self.checkpoint.partition,
                     "checkpoint is held by another; this runner stops"
                 );
+                self.tenure.supersede();
                 Err(Superseded)
             }
             Err(error) => {

@@ -4,7 +4,7 @@
 //! Receives: nothing; it follows its partition's feed.
 //! Sends: the saga's commands through admission; SAGA_HANDLED signals to waits.
 //! Bounded by: one command at a time.
-//! Ends when: the system drains, after the command in flight.
+//! Ends when: its partition is given up or the system drains, after the command in flight.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, WrapFutu
 use wow_kernel::commit::{Commit, RecordedEvent, StateView};
 use wow_kernel::error::CommandError;
 use wow_kernel::execute::LoadError;
-use wow_kernel::id::PartitionNo;
 use wow_kernel::model::{EventFault, RejectedCommand, SagaCommand};
 use wow_kernel::ports::{Checkpoint, StorageError};
 use wow_kernel::registry::SagaDefinition;
@@ -28,6 +27,7 @@ use super::snapshot::sleep_until_due;
 use crate::handle::Handle;
 use crate::shared::{Phase, Shared};
 use crate::stages;
+use crate::tenure::Tenure;
 use crate::vital::Vital;
 
 /// How many entries are taken at a time.
@@ -48,13 +48,15 @@ pub(crate) struct SagaRunner {
 #[derive(Debug)]
 struct Work {
     shared: Arc<Shared>,
+    tenure: Arc<Tenure>,
     handle: Handle,
     saga: Arc<SagaDefinition>,
     follower: Follower,
     progress: Progress,
     function: Arc<FunctionInfo>,
-    _guard: RunnerGuard,
+    // Before the guard, so that whoever sees the runner gone knows why.
     _vital: Vital,
+    _guard: RunnerGuard,
 }
 
 /// Why an entry isn't handled yet. Its checkpoint stays before it.
@@ -114,19 +116,20 @@ impl SagaRunner {
     pub(crate) fn new(
         shared: &Arc<Shared>,
         saga: &Arc<SagaDefinition>,
-        partition: PartitionNo,
+        tenure: &Arc<Tenure>,
         stored: Option<Checkpoint>,
     ) -> Self {
-        let progress = Progress::new(Arc::clone(shared), saga.name, partition, stored);
+        let progress = Progress::new(shared, saga.name, tenure, stored);
         let work = Work {
             shared: Arc::clone(shared),
+            tenure: Arc::clone(tenure),
             handle: Handle::of(Arc::clone(shared)),
             saga: Arc::clone(saga),
-            follower: Follower::new(shared, partition, progress.position()),
+            follower: Follower::new(shared, tenure.partition, progress.position()),
             progress,
             function: Arc::new(stages::saga_function(&shared.registry, saga)),
-            _guard: shared.runners.enter(),
-            _vital: Vital::of(shared, "saga runner"),
+            _vital: Vital::of_runner(shared, tenure, "saga runner"),
+            _guard: RunnerGuard::enter(shared, tenure),
         };
         Self { work: Some(work) }
     }
@@ -159,8 +162,10 @@ impl Work {
             let shared = Arc::clone(&self.shared);
             let due = self.progress.due_in().unwrap_or(Duration::MAX);
             let page = tokio::select! {
+                biased;
+                () = self.tenure.in_phase(Phase::Ended) => return Err(Superseded),
+                () = self.tenure.in_phase(Phase::Draining) => return Ok(()),
                 page = self.follower.next(self.progress.position(), PAGE) => page,
-                () = shared.in_phase(Phase::Draining) => return Ok(()),
                 () = sleep_until_due(&shared, due) => {
                     self.progress.save_if_due().await?;
                     continue;
@@ -202,7 +207,7 @@ impl Work {
         }
         let mut failures = 0;
         loop {
-            if self.shared.is_in_phase(Phase::Draining) {
+            if self.tenure.is_in_phase(Phase::Draining) {
                 return None;
             }
             let Err(error) = self.handle_entry(entry, &mut settled).await else {
@@ -238,7 +243,7 @@ impl Work {
         let pause = RETRY_MIN * 2_u32.pow(failures.min(8));
         tokio::select! {
             () = self.shared.clock.sleep(pause.min(RETRY_MAX)) => true,
-            () = self.shared.in_phase(Phase::Draining) => false,
+            () = self.tenure.in_phase(Phase::Draining) => false,
         }
     }
 

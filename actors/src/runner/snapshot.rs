@@ -4,18 +4,19 @@
 //! Receives: nothing; it follows its partition's feed.
 //! Sends: SNAPSHOT signals to waits.
 //! Bounded by: one batch at a time, of [`BATCH`] entries.
-//! Ends when: the system stops, after what is committed has been written.
+//! Ends when: its partition is given up or the system stops, after what is committed has been
+//! written; at once when the partition is another's already.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix::{Actor, ActorContext, ActorFutureExt, AsyncContext, Context, WrapFuture};
 use wow_kernel::commit::{AggregateFacts, Commit, StateView, StoredSnapshot};
 use wow_kernel::error::CommandError;
 use wow_kernel::execute::{LoadError, Loaded};
-use wow_kernel::id::{AggregateKey, PartitionNo, Position, Version};
+use wow_kernel::id::{AggregateKey, Position, Version};
 use wow_kernel::ports::{Checkpoint, StorageError};
 use wow_kernel::recent::WRITTEN_EVERY;
 use wow_kernel::registry::ErasedState;
@@ -26,6 +27,7 @@ use super::follow::{Entry, Follower};
 use super::progress::{Progress, Superseded};
 use crate::shared::{Phase, Shared};
 use crate::stages;
+use crate::tenure::Tenure;
 use crate::vital::Vital;
 
 /// The name of the kernel's own subscription.
@@ -55,11 +57,15 @@ pub(crate) struct SnapshotRunner {
 #[derive(Debug)]
 struct Work {
     shared: Arc<Shared>,
+    tenure: Arc<Tenure>,
     follower: Follower,
     progress: Progress,
     function: Arc<FunctionInfo>,
-    _guard: RunnerGuard,
+    /// Where it ends, once it is told to: commits may go on in a partition that is given up.
+    last: OnceLock<Position>,
+    // Before the guard, so that whoever sees the runner gone knows why.
     _vital: Vital,
+    _guard: RunnerGuard,
 }
 
 /// Why a batch wasn't written.
@@ -74,20 +80,21 @@ enum BatchError {
 impl SnapshotRunner {
     pub(crate) fn new(
         shared: &Arc<Shared>,
-        partition: PartitionNo,
+        tenure: &Arc<Tenure>,
         stored: Option<Checkpoint>,
     ) -> Self {
         let function = Arc::new(stages::snapshot_function(&shared.registry));
-        let progress = Progress::new(Arc::clone(shared), SNAPSHOT_SUBSCRIPTION, partition, stored);
-        let follower = Follower::new(shared, partition, progress.position());
-        let guard = shared.runners.enter();
+        let progress = Progress::new(shared, SNAPSHOT_SUBSCRIPTION, tenure, stored);
+        let follower = Follower::new(shared, tenure.partition, progress.position());
         let work = Work {
             shared: Arc::clone(shared),
+            tenure: Arc::clone(tenure),
             follower,
             progress,
             function,
-            _guard: guard,
-            _vital: Vital::of(shared, "snapshot runner"),
+            last: OnceLock::new(),
+            _vital: Vital::of_runner(shared, tenure, "snapshot runner"),
+            _guard: RunnerGuard::enter(shared, tenure),
         };
         Self { work: Some(work) }
     }
@@ -121,8 +128,9 @@ impl Work {
             let due = self.progress.due_in().unwrap_or(Duration::MAX);
             let batch = tokio::select! {
                 biased;
-                batch = self.next() => batch,
+                () = self.tenure.in_phase(Phase::Ended) => return Err(Superseded),
                 () = self.all_written() => return Ok(()),
+                batch = self.next() => batch,
                 () = sleep_until_due(&shared, due) => {
                     self.progress.save_if_due().await?;
                     continue;
@@ -137,7 +145,7 @@ impl Work {
                 Err(error) => {
                     failures += 1;
                     self.pause(failures, &error).await;
-                    if self.shared.is_in_phase(Phase::Stopping) {
+                    if self.tenure.is_in_phase(Phase::Stopping) {
                         return Ok(());
                     }
                 }
@@ -156,16 +164,17 @@ impl Work {
             () = feed.wanted_beyond(position) => {}
             () = feed.grown_by(GATHER_ENTRIES, position) => {}
             () = self.shared.clock.sleep(GATHER) => {}
-            () = self.shared.in_phase(Phase::Draining) => {}
+            () = self.tenure.in_phase(Phase::Draining) => {}
         }
         self.follower.next(position, BATCH).await
     }
 
-    /// Ends when the system stops and nothing is known that isn't written.
+    /// Ends when it is told to stop, and all that was known by then is written.
     async fn all_written(&self) {
-        self.shared.in_phase(Phase::Stopping).await;
+        self.tenure.in_phase(Phase::Stopping).await;
         let feed = self.shared.feeds.of(self.follower.partition);
-        if feed.head() > self.progress.position() {
+        let last = *self.last.get_or_init(|| feed.head());
+        if last > self.progress.position() {
             std::future::pending::<()>().await;
         }
     }
@@ -178,7 +187,7 @@ impl Work {
         let pause = Duration::from_millis(50) * 2_u32.pow(failures.min(7));
         tokio::select! {
             () = self.shared.clock.sleep(pause.min(RETRY_MAX)) => {}
-            () = self.shared.in_phase(Phase::Stopping) => {}
+            () = self.tenure.in_phase(Phase::Stopping) => {}
         }
     }
 

@@ -17,6 +17,7 @@ mod death;
 mod in_process;
 mod lanes;
 mod log_lines;
+mod membership;
 mod panics;
 mod passivation;
 mod placement;

@@ -9,8 +9,8 @@ use std::task::{self, Poll};
 use std::time::Duration;
 
 use wow_actors::{
-    BlockingPool, Handle, Limits, NodeClock, NodeRandom, Placement, Ports, RunningSystem,
-    StopReport, SystemConfig,
+    BlockingPool, Handle, Limits, MembershipConfig, NodeClock, NodeRandom, Placement, Ports,
+    RunningSystem, StartError, StopReport, SystemConfig,
 };
 use wow_kernel::access::AccessMode;
 use wow_kernel::admission::AdmissionLimits;
@@ -30,6 +30,12 @@ use wow_kernel::wait::Stage;
 
 use nasty::{Gates, Nasty, Note, Stillborn, TRANSFORMER_PANICS};
 use sagas::{Controls, Mover, Pump, Watcher};
+
+/// How long a member's lease is valid.
+pub const LEASE_TTL: Duration = Duration::from_secs(10);
+
+/// How long a partition's runners have to finish when it is handed over.
+pub const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub type Answer = Result<CommandResult, CommandError>;
 
@@ -78,6 +84,7 @@ pub struct Plan {
     pub with_sagas: bool,
     pub clock: Arc<dyn Clock>,
     pub isolation: Option<Arc<dyn Isolation>>,
+    pub is_member: bool,
 }
 
 /// A running node.
@@ -120,6 +127,7 @@ impl World {
             with_sagas: false,
             clock: Arc::new(NodeClock::new()),
             isolation: None,
+            is_member: false,
         }
     }
 
@@ -170,6 +178,12 @@ impl Plan {
         self
     }
 
+    /// As a member of the service, which shares the partitions with others.
+    pub fn member(mut self, name: &'static str) -> Self {
+        (self.name, self.is_member) = (name, true);
+        self
+    }
+
     /// With faults that are planned before the node starts.
     pub fn faults(mut self, faults: &Faults) -> Self {
         self.faults = Some(faults.clone());
@@ -195,6 +209,10 @@ impl Plan {
     }
 
     pub async fn start(self) -> Node {
+        self.try_start().await.unwrap()
+    }
+
+    pub async fn try_start(self) -> Result<Node, StartError> {
         let registry = Arc::new(self.registry());
         let faults = self
             .faults
@@ -206,7 +224,7 @@ impl Plan {
             history: store.clone(),
             requests: store.clone(),
             snapshots: store.clone(),
-            checkpoints: store,
+            checkpoints: store.clone(),
             authorizer: Arc::new(DeclaredRules),
             clock: self.clock,
             random: Arc::new(NodeRandom),
@@ -224,20 +242,24 @@ impl Plan {
             recent_requests: 256,
             limits: self.limits,
             placement: self.placement,
+            membership: self.is_member.then(|| MembershipConfig {
+                leases: store,
+                address: format!("{}:9090", self.name),
+                lease_ttl: LEASE_TTL,
+                hand_over_timeout: HAND_OVER_TIMEOUT,
+            }),
         };
         let mut services = Services::default();
         services.provide(self.world.gates.clone());
         let metrics = prometheus::Registry::new();
         let services = Arc::new(services);
-        let system = RunningSystem::start(config, registry, services, ports, &metrics)
-            .await
-            .unwrap();
-        Node {
+        let system = RunningSystem::start(config, registry, services, ports, &metrics).await?;
+        Ok(Node {
             handle: system.handle(),
             system,
             faults,
             metrics,
-        }
+        })
     }
 }
 
@@ -285,6 +307,11 @@ impl Node {
 
     pub fn lanes(&self) -> f64 {
         self.metric("wow_lanes", &[])
+    }
+
+    /// How many partitions' subscriptions run here.
+    pub fn partitions(&self) -> f64 {
+        self.metric("wow_partitions_run", &[])
     }
 
     pub fn waits_open(&self) -> f64 {

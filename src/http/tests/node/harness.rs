@@ -59,6 +59,7 @@ pub(super) async fn start() -> Node {
         recent_requests: 256,
         limits: Limits::default(),
         placement: Placement::Arbiters(1),
+        membership: None,
     };
     let (services, metrics) = (Arc::new(Services::default()), prometheus::Registry::new());
     let system = RunningSystem::start(config, registry(), services, ports, &metrics)
