@@ -1,9 +1,7 @@
 //! The log writer on SQLite against its floor, in one run on one machine.
 //!
-//! The floor is the least that could be called group commit: a queue, one connection of the same
-//! driver with the same pragmas, one transaction a batch with the same rows, heads and indexes,
-//! and a reply for each entry. It can't fail, look anything up, or tell anybody what went wrong.
-//! The ratio says what everything beyond that costs.
+//! The ratio says what everything beyond a bare batching writer costs: outcomes told apart,
+//! conflicts that fail nobody else, snapshots and checkpoints in the same transaction.
 //!
 //! `cargo bench --bench storage` prints both; `WOW_BENCH_SECONDS` sets how long each run takes.
 
@@ -13,8 +11,7 @@
     reason = "a bench that can't go on should say where"
 )]
 
-#[path = "support/floor.rs"]
-mod floor;
+mod support;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,21 +19,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use serde_json::value::RawValue;
 use tokio::runtime::{Handle, Runtime};
 use uuid::Uuid;
 use wow::storage::{Durability, Storage, StorageSettings, Unobserved};
-use wow_kernel::commit::{Commit, RecordedEvent};
-use wow_kernel::id::{
-    AggregateId, AggregateKey, AggregateType, CommandId, NodeName, OwnerId, RequestId, SpaceId,
-    TenantId, Version,
-};
-use wow_kernel::partition::partition_of;
+use wow_kernel::commit::Commit;
+use wow_kernel::id::AggregateId;
 use wow_kernel::ports::CommitLog;
 
-use self::floor::Floor;
+use self::support::commits::{PARTITIONS, commit};
+use self::support::floor::Floor;
 
-const PARTITIONS: u32 = 64;
 const AGGREGATES: usize = 1024;
 
 /// What is measured.
@@ -100,7 +92,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 async fn run_floor(durability: Durability, appenders: usize, duration: Duration) -> f64 {
     let folder = tempfile::tempdir_in(".").unwrap();
-    let floor = Floor::open(&folder.path().join("wow.db"), durability, PARTITIONS).await;
+    let floor = Floor::sqlite(&folder.path().join("wow.db"), durability, PARTITIONS).await;
     run(Arc::new(floor), appenders, duration).await
 }
 
@@ -152,41 +144,4 @@ async fn run(appends: Arc<dyn Appends>, appenders: usize, duration: Duration) ->
     let elapsed = started.elapsed();
     appends.close().await;
     done.load(Ordering::Relaxed) as f64 / elapsed.as_secs_f64()
-}
-
-fn commit(id: &AggregateId, version: Version) -> Arc<Commit> {
-    let key = AggregateKey {
-        tenant: TenantId::default_tenant(),
-        aggregate_type: AggregateType::trusted("account"),
-        id: id.clone(),
-    };
-    let body = format!(
-        r#"{{"sourceId":"0190163e-9d6a-7e3c-8d2a-5b1f6c1d2e3f","amount":{version},"text":"{}"}}"#,
-        "x".repeat(60)
-    );
-    Arc::new(Commit {
-        partition: partition_of(&key, PARTITIONS),
-        position: 0,
-        key,
-        version,
-        request_id: RequestId::trusted(Uuid::now_v7().to_string()),
-        command_id: CommandId(Uuid::now_v7()),
-        command_type: Arc::from("entry"),
-        principal: Arc::from("ann"),
-        owner: OwnerId::none(),
-        space: SpaceId::none(),
-        origin: NodeName::trusted("node-1"),
-        events: Arc::from([RecordedEvent {
-            name: Arc::from("amount_entered"),
-            revision: 1,
-            body: RawValue::from_string(body).unwrap(),
-        }]),
-        result: None,
-        headers: [(
-            "traceparent".to_owned(),
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned(),
-        )]
-        .into(),
-        committed_at: 0,
-    })
 }
