@@ -5,12 +5,14 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 use crate::access::AccessError;
 use crate::id::{IdFault, Version};
 use crate::model::{BindingError, Rejection, RejectionKind};
 
 /// Which bound refused a command (R31).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Bound {
     /// The queue of the aggregate's lane.
     LaneQueue,
@@ -35,7 +37,7 @@ impl Bound {
 }
 
 /// Why a command was refused or failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum CommandError {
     /// No such aggregate or command type (R2).
     #[error("{what} is unknown here; GET /wow/metadata lists the types")]
@@ -47,7 +49,7 @@ pub enum CommandError {
     #[error("the sources of the {fact} disagree: {sources}; send it once, or the same everywhere")]
     IdentityConflict {
         /// Which fact.
-        fact: &'static str,
+        fact: Cow<'static, str>,
         /// Which sources, by kind.
         sources: String,
     },
@@ -55,7 +57,7 @@ pub enum CommandError {
     #[error("the {fact} can't be used: {fault}")]
     IdentityInvalid {
         /// Which fact.
-        fact: &'static str,
+        fact: Cow<'static, str>,
         /// What is wrong.
         fault: IdFault,
     },
@@ -280,7 +282,7 @@ impl CommandError {
             Self::Invalid { errors } => errors.clone(),
             Self::ParameterInvalid { name, reason } => vec![BindingError::new(name, reason)],
             Self::IdentityInvalid { fact, fault } => {
-                vec![BindingError::new(*fact, fault.to_string())]
+                vec![BindingError::new(fact.clone(), fault.to_string())]
             }
             _ => Vec::new(),
         }

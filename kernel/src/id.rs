@@ -19,7 +19,7 @@ pub const DEFAULT_TENANT: &str = "(0)";
 pub const RESERVED_REQUEST_PREFIX: &str = "wow:";
 
 /// Why a text is no id (R3).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum IdFault {
     /// Nothing, where an id is needed.
     #[error("it is empty")]
@@ -235,7 +235,7 @@ impl fmt::Display for PartitionNo {
 }
 
 /// What names one aggregate: the unit of ordering, of a lane and of a version sequence.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AggregateKey {
     /// Its tenant.
     pub tenant: TenantId,

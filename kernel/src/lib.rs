@@ -11,6 +11,7 @@
 //! wait        stages and plans (R60–R62)    saga       a saga's commands on their way in (R83)
 //! partition   the hash that never changes   router     here, to a peer, or through a topic (R20)
 //! assignment  who should own what (R71)     membership what a member does about it (R70–R74)
+//! forward     a command on its way to its owner, and its answer (R21–R23)
 //! read        states and commits for callers
 //! id          every identifier, a type of its own
 //! ports       what the kernel needs of the world
@@ -43,6 +44,7 @@ pub mod error;
 pub mod execute;
 #[cfg(any(test, feature = "faults"))]
 pub mod faults;
+pub mod forward;
 pub mod id;
 pub mod membership;
 pub mod memory;

@@ -71,7 +71,7 @@ pub(super) fn facts(
         };
         if value.is_empty() {
             return Err(CommandError::IdentityInvalid {
-                fact,
+                fact: fact.into(),
                 fault: IdFault::Empty,
             });
         }

@@ -143,7 +143,7 @@ impl<'r> RequestHeaders<'r> {
     ) -> Result<Option<&'r str>, CommandError> {
         match self.get(known)? {
             Some("") => Err(CommandError::IdentityInvalid {
-                fact,
+                fact: fact.into(),
                 fault: IdFault::Empty,
             }),
             other => Ok(other),

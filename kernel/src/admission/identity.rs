@@ -96,7 +96,7 @@ pub(crate) fn id_missing() -> CommandError {
 /// The error of a command whose decoded id is another than the identity step found.
 pub(crate) fn id_changed_by_decoding() -> CommandError {
     CommandError::IdentityConflict {
-        fact: AGGREGATE_ID,
+        fact: AGGREGATE_ID.into(),
         sources: "the request and the field read from it".to_owned(),
     }
 }
@@ -245,7 +245,7 @@ fn agreed<'a>(
     if is_conflict {
         let sources: Vec<_> = sources.map(|(source, _)| source.to_string()).collect();
         return Err(CommandError::IdentityConflict {
-            fact,
+            fact: fact.into(),
             sources: sources.join(", "),
         });
     }
@@ -257,5 +257,8 @@ fn missing(fact: &'static str) -> CommandError {
 }
 
 fn invalid(fact: &'static str, fault: IdFault) -> CommandError {
-    CommandError::IdentityInvalid { fact, fault }
+    CommandError::IdentityInvalid {
+        fact: fact.into(),
+        fault,
+    }
 }

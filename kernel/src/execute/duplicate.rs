@@ -1,8 +1,9 @@
 //! What a request has committed before, and whether an answer still holds (R40 to R43, R58).
 
 use super::attempt::Run;
-use super::{Executed, Knowledge, Loaded, Try};
+use super::{Executed, Kernel, Knowledge, Loaded, Try};
 use crate::access::AccessMode;
+use crate::command::BuiltCommand;
 use crate::commit::Commit;
 use crate::error::CommandError;
 use crate::id::{AggregateKey, Version};
@@ -85,9 +86,46 @@ impl Run<'_> {
         Try::Answer(answer)
     }
 
-    /// Answers with what the request has committed, or refuses to show it (R13, R40).
     pub(super) fn answer_known(&self, record: RequestRecord, key: AggregateKey) -> Executed {
-        let command = self.command;
+        self.kernel.answer_known(self.command, record, key)
+    }
+
+    pub(super) fn storage_failed(
+        &mut self,
+        keep: Option<Loaded>,
+        error: &StorageError,
+    ) -> Executed {
+        tracing::warn!(key = %self.command.key(), %error, "storage failed before the append");
+        self.lane.cached = keep;
+        Executed::Failed(error.into())
+    }
+}
+
+impl Kernel {
+    /// What the log says of a command that was sent elsewhere, and of which no answer has come
+    /// (R22); none where its request hasn't committed.
+    ///
+    /// # Errors
+    /// [`StorageError`].
+    pub async fn look_up(&self, command: &BuiltCommand) -> Result<Option<Executed>, StorageError> {
+        let key = command.key();
+        let found = self
+            .requests
+            .find(&key.tenant, &key.aggregate_type, &command.request_id)
+            .await?;
+        Ok(found.map(|commit| {
+            let record = RequestRecord::from(&commit);
+            self.answer_known(command, record, commit.key)
+        }))
+    }
+
+    /// Answers with what the request has committed, or refuses to show it (R13, R40).
+    fn answer_known(
+        &self,
+        command: &BuiltCommand,
+        record: RequestRecord,
+        key: AggregateKey,
+    ) -> Executed {
         if record.command_id == command.command_id {
             return Executed::Known {
                 record,
@@ -100,7 +138,7 @@ impl Run<'_> {
         // A creation without an id got one of its own; the first try's is the answer (R12).
         let same_aggregate = key == *command.key() || command.aggregate_id_made;
         let same_command = *record.command_type == *command.definition.name;
-        let nobody = self.kernel.mode == AccessMode::Jwt
+        let nobody = self.mode == AccessMode::Jwt
             && command.principal.subject.is_none()
             && command.identity.owner.is_empty();
         if same_caller && same_aggregate && same_command && !nobody {
@@ -112,15 +150,5 @@ impl Run<'_> {
         } else {
             Executed::Failed(CommandError::RequestIdReused)
         }
-    }
-
-    pub(super) fn storage_failed(
-        &mut self,
-        keep: Option<Loaded>,
-        error: &StorageError,
-    ) -> Executed {
-        tracing::warn!(key = %self.command.key(), %error, "storage failed before the append");
-        self.lane.cached = keep;
-        Executed::Failed(error.into())
     }
 }

@@ -56,7 +56,7 @@ pub enum RejectionKind {
 }
 
 /// Domain code refuses a command: its own code and message, nothing committed (R56).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, serde::Deserialize)]
 #[error("{code}: {message}")]
 pub struct Rejection {
     /// The domain's stable code: `account.frozen`.

@@ -31,7 +31,7 @@ pub use history::{ColdHistory, History, Probe};
 pub use isolation::{InPlace, Isolation};
 pub use lease_store::{LeaseStore, Member, MemberClaim, MemberState, PartitionLease};
 pub use observer::{KernelObserver, Unobserved};
-pub use peer_channel::{ForwardError, ForwardReply, PeerChannel, Signal};
+pub use peer_channel::{ForwardError, ForwardReply, PeerChannel, PeerHandler};
 pub use random::Random;
 pub use request_lookup::RequestLookup;
 pub use snapshot_store::SnapshotStore;

@@ -70,6 +70,7 @@ pub struct CommandDefinition {
     /// Its transformers, in order.
     pub(crate) transformers: Vec<TransformFn>,
     pub(super) decode: fn(&[u8], bool) -> Result<Payload, BodyFault>,
+    pub(super) encode: fn(&Payload) -> serde_json::Result<String>,
     pub(super) validate: fn(&Payload) -> Vec<BindingError>,
     pub(super) aggregate_id: fn(&Payload) -> Option<String>,
     pub(super) decide: DecideFn,
@@ -103,6 +104,7 @@ impl CommandDefinition {
             }),
             transformers: Vec::new(),
             decode: decode::<C>,
+            encode: |payload| serde_json::to_string(typed_payload::<C>(payload)),
             validate: |payload| typed_payload::<C>(payload).validate(),
             aggregate_id: |payload| typed_payload::<C>(payload).aggregate_id(),
             decide,
@@ -127,6 +129,14 @@ impl CommandDefinition {
     /// [`BodyFault`] with the path of the bad field.
     pub fn decode(&self, body: &[u8]) -> Result<Payload, BodyFault> {
         (self.decode)(body, self.spec.strict)
+    }
+
+    /// Writes a body as JSON, for another node.
+    ///
+    /// # Errors
+    /// What serde says of a value that JSON can't hold.
+    pub fn encode(&self, payload: &Payload) -> serde_json::Result<String> {
+        (self.encode)(payload)
     }
 
     /// Every fault of a decoded body (R5).

@@ -15,11 +15,11 @@ fn every_error() -> Vec<CommandError> {
     vec![
         TypeUnknown { what: text() },
         IdentityConflict {
-            fact: "tenant",
+            fact: "tenant".into(),
             sources: text(),
         },
         IdentityInvalid {
-            fact: "tenant",
+            fact: "tenant".into(),
             fault: IdFault::Empty,
         },
         Unauthenticated,

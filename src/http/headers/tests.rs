@@ -78,7 +78,7 @@ fn r3_an_empty_identity_header_is_refused() {
         let map = map(&[(name, "")]);
         let read = RequestHeaders::read(&map).unwrap().identity(known, "fact");
         let empty = CommandError::IdentityInvalid {
-            fact: "fact",
+            fact: "fact".into(),
             fault: IdFault::Empty,
         };
         assert_eq!(read, Err(empty), "{name}");

@@ -198,12 +198,12 @@ fn r3_an_empty_source_is_refused_even_beside_a_good_one() {
                 say(&mut request, "");
                 let error = fixture.error(request);
                 let empty = CommandError::IdentityInvalid {
-                    fact: case.fact,
+                    fact: case.fact.into(),
                     fault: IdFault::Empty,
                 };
                 // What a personal aggregate lacks first is its owner.
                 let owner = CommandError::IdentityInvalid {
-                    fact: "owner",
+                    fact: "owner".into(),
                     fault: IdFault::Empty,
                 };
                 assert!(

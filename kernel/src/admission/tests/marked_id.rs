@@ -7,7 +7,7 @@ use crate::id::IdFault;
 fn r3_an_update_needs_an_id() {
     let fixture = Fixture::new(AccessMode::Open);
     let missing = CommandError::IdentityInvalid {
-        fact: "aggregate id",
+        fact: "aggregate id".into(),
         fault: IdFault::Empty,
     };
     assert_eq!(
