@@ -18,7 +18,6 @@ use wow_kernel::command::BuiltCommand;
 use wow_kernel::error::CommandError;
 use wow_kernel::model::Command;
 use wow_kernel::result::CommandResult;
-use wow_kernel::router::{FallbackReason, Route, route};
 use wow_kernel::submission::Submission;
 use wow_kernel::wait::{Stage, WaitPlan};
 
@@ -137,28 +136,20 @@ async fn admit(shared: &Shared, message: Admit) {
             sink,
         });
     }
-    shared.dispatch(RunCommand {
+    let run = RunCommand {
         command,
         reply,
         sent,
         permit,
         span,
-    });
+    };
+    shared.send_on(run).await;
 }
 
 impl Shared {
-    /// Sends a command to the supervisor that runs it.
+    /// Sends a command to the supervisor that runs it here.
     pub(crate) fn dispatch(&self, run: RunCommand) {
-        let key = run.command.key();
-        let partition = self.partition_of(key);
-        let owner = self.routing.owner(partition);
-        match route(self.router_of(&key.aggregate_type), &owner) {
-            // Without a channel to the other members, each node runs what it is sent.
-            Route::Here | Route::Forward(_) => {}
-            Route::Fallback(reason) => self.metrics.fallback(reason),
-            // There is no topic.
-            Route::Topic => self.metrics.fallback(FallbackReason::NoOwner),
-        }
+        let partition = self.partition_of(run.command.key());
         let supervisor = self
             .routing
             .addresses()

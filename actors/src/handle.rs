@@ -35,6 +35,10 @@ impl Handle {
         Self { shared }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Submits a request and waits for its plan's stage.
     ///
     /// A caller that drops the future ends its wait and nothing else: what was admitted runs to

@@ -242,7 +242,9 @@ async fn run(shared: &Shared, mut state: LaneState, message: RunCommand, slot: S
                 if let Some(view) = view {
                     grown = view.commit.entry_bytes();
                     let (bytes, stage) = (slot.state_bytes() + grown, command.wait.stage);
+                    let (partition, position) = (view.commit.partition, view.commit.position);
                     shared.feeds.offer(view, bytes, stage == Stage::Snapshot);
+                    shared.hint_owner(partition, position);
                 }
                 Some(answer)
             }

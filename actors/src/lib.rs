@@ -21,6 +21,7 @@
 //! waits      who waits for later stages        stages      which stages can be reached here
 //! permits    bounds, taken before sending      routing     owners of partitions, and addresses
 //! membership which partitions are this node's  tenure      one ownership of a partition
+//! forward    commands to and from other nodes
 //! system     starts and stops the tree         threads     what actors live on
 //! vital      tells when one has ended          trace       joins a command's log lines
 //! ```
@@ -33,6 +34,7 @@ mod admission;
 mod caller;
 mod directory;
 mod feed;
+mod forward;
 pub mod handle;
 mod isolation;
 mod lane;

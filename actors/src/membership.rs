@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use wow_kernel::id::PartitionNo;
 use wow_kernel::membership::{Look, Repairs};
 use wow_kernel::ports::{
-    LeaseStore, Member, MemberClaim, MemberState, PartitionLease, StorageError,
+    LeaseStore, Member, MemberClaim, MemberState, PartitionLease, PeerChannel, StorageError,
 };
 use wow_kernel::router::PartitionOwner;
 
@@ -35,6 +35,9 @@ const CLAIM_MARGIN: Duration = Duration::from_secs(2);
 /// How often a name that is held is asked for at start.
 const CLAIM_PAUSE: Duration = Duration::from_millis(500);
 
+/// How long a look follows another at the soonest, however many hints come.
+const HINT_PAUSE: Duration = Duration::from_millis(50);
+
 /// The protocol of the cluster channel that this version speaks.
 const PROTOCOL: u16 = 1;
 
@@ -49,6 +52,8 @@ pub struct MembershipConfig {
     pub lease_ttl: Duration,
     /// How long a partition's runners have to finish when it is handed over (R73).
     pub hand_over_timeout: Duration,
+    /// The channel to the other members; none lets each node run what it is sent.
+    pub peers: Option<Arc<dyn PeerChannel>>,
 }
 
 impl fmt::Debug for MembershipConfig {
@@ -176,7 +181,7 @@ impl Work {
                 () = self.runners_of_stopped_system_ended() => break,
                 () = self.shared.in_phase(Phase::Draining), if before_draining => {}
                 () = self.given_up() => {}
-                () = self.shared.clock.sleep(pause) => {}
+                () = self.hinted(pause) => {}
             }
             if self.me.state == MemberState::Live && self.shared.is_in_phase(Phase::Draining) {
                 self.me.state = MemberState::Draining;
@@ -185,6 +190,18 @@ impl Work {
             pause = self.look().await;
         }
         self.leave().await;
+    }
+
+    /// Ends when it is time to look again, or another node says that it is. Hints that come one
+    /// after the other are one look.
+    async fn hinted(&self, pause: Duration) {
+        let clock = &self.shared.clock;
+        let soonest = pause.min(HINT_PAUSE);
+        clock.sleep(soonest).await;
+        tokio::select! {
+            () = clock.sleep(pause.saturating_sub(soonest)) => {}
+            () = self.shared.look_now.notified() => {}
+        }
     }
 
     /// Ends once the system stops and its subscriptions have saved where they are.
@@ -200,6 +217,9 @@ impl Work {
         match self.renew().await {
             Ok(Renewal::View(members, leases)) => {
                 self.valid_until = sent_at + valid_time(&self.config);
+                if let Some(peers) = &self.shared.peers {
+                    peers.set_members(&members);
+                }
                 let repairs = self.repairs(&members, &leases);
                 self.shared.metrics.members(
                     members
@@ -294,8 +314,12 @@ impl Work {
     async fn repair(&mut self, repairs: Repairs) -> bool {
         let is_whole = repairs.is_whole();
         self.lose(&repairs.lost, "another node has taken it");
-        self.hand_over(&repairs.hand_over);
-        self.release(&repairs.release).await;
+        // A node that stops keeps what it runs until those in flight are done, for their callers
+        // wait for what follows; then it releases all at once.
+        if self.me.state == MemberState::Live {
+            self.hand_over(&repairs.hand_over);
+            self.release(&repairs.release).await;
+        }
         let taken = self.take(&repairs.take).await;
         let is_taken = taken.len() == repairs.take.len();
         let mut starting = repairs.start;
@@ -363,6 +387,7 @@ impl Work {
             };
             self.held.insert(held.tenure.partition, held);
         }
+        self.hint_everyone();
         true
     }
 
@@ -440,8 +465,15 @@ impl Work {
             return;
         }
         // One that fails is found by the next look: ours, not run, and another's to be.
-        if let Err(error) = self.config.leases.release(&self.me, partitions).await {
-            tracing::warn!(%error, "partitions can't be released yet");
+        match self.config.leases.release(&self.me, partitions).await {
+            Ok(()) => self.hint_everyone(),
+            Err(error) => tracing::warn!(%error, "partitions can't be released yet"),
+        }
+    }
+
+    fn hint_everyone(&self) {
+        if let Some(peers) = &self.shared.peers {
+            peers.hint_ownership();
         }
     }
 

@@ -43,6 +43,7 @@ pub struct Metrics {
     snapshots_ignored: IntCounter,
     slow_turn: Histogram,
     fallbacks: IntCounterVec,
+    forwards: IntCounterVec,
     lanes_passivated: IntCounter,
     subscription_failures: IntCounterVec,
     saga_rejections: IntCounterVec,
@@ -103,6 +104,11 @@ impl Metrics {
                 "wow_local_fallbacks_total",
                 "Commands run here though another node should run them, by reason.",
                 &["reason"],
+            )?,
+            forwards: counters(
+                "wow_forwards_total",
+                "Commands sent to the owner of their partition, by whether it answered.",
+                &["outcome"],
             )?,
             lanes_passivated: counter(
                 "wow_lanes_passivated_total",
@@ -193,6 +199,14 @@ impl Metrics {
             FallbackReason::ForwardsFull => "forwards_full",
         };
         self.fallbacks.with_label_values(&[reason]).inc();
+    }
+
+    pub(crate) fn forwarded(&self, answered: bool) {
+        let outcome = match answered {
+            true => "answered",
+            false => "no_answer",
+        };
+        self.forwards.with_label_values(&[outcome]).inc();
     }
 
     pub(crate) fn lanes_passivated(&self, ended: usize) {

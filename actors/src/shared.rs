@@ -5,16 +5,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use wow_kernel::admission::Admission;
 use wow_kernel::commit::Commit;
 use wow_kernel::error::CommandError;
 use wow_kernel::execute::Kernel;
+use wow_kernel::forward::Signal;
 use wow_kernel::id::{
     AggregateKey, AggregateType, CommandId, DEFAULT_TENANT, NodeName, PartitionNo,
 };
 use wow_kernel::partition::{partition_of, partition_of_parts};
-use wow_kernel::ports::{CheckpointStore, Clock, SnapshotStore};
+use wow_kernel::ports::{CheckpointStore, Clock, PeerChannel, SnapshotStore};
 use wow_kernel::registry::Registry;
 use wow_kernel::router::RouterKind;
 use wow_kernel::submission::Submission;
@@ -54,6 +55,10 @@ pub(crate) struct Shared {
     pub(crate) whole: AtomicBool,
     /// Whether partitions are shared with other nodes; without, all of them are this node's.
     pub(crate) has_membership: bool,
+    /// The channel to the other members, where there is one.
+    pub(crate) peers: Option<Arc<dyn PeerChannel>>,
+    /// Partitions may have changed hands: the leases are looked at now (R77).
+    pub(crate) look_now: Notify,
     /// How far the stop has come; runners and pollers watch it.
     pub(crate) phase: watch::Sender<Phase>,
     /// The runners that have not ended.
@@ -147,7 +152,7 @@ impl Shared {
     }
 
     /// Tells the callers of these commits that a stage is reached, or why it never will be. Those
-    /// on other nodes find it in storage (R63).
+    /// on nodes that can't be told find it in storage (R63).
     pub(crate) fn signal<'a>(
         &self,
         stage: Stage,
@@ -155,17 +160,39 @@ impl Shared {
         error: Option<&CommandError>,
         commits: impl Iterator<Item = &'a Commit>,
     ) {
+        let (own, others): (Vec<_>, Vec<_>) =
+            commits.partition(|commit| commit.origin == self.node);
+        self.tell_waits(own.into_iter().map(|commit| StageReached {
+            command_id: commit.command_id,
+            stage,
+            function: Arc::clone(function),
+            error: error.cloned(),
+        }));
+        let Some(peers) = self.peers.as_ref().filter(|_| !others.is_empty()) else {
+            return;
+        };
+        let mut by_origin: HashMap<&NodeName, Vec<Signal>> = HashMap::new();
+        for commit in others {
+            by_origin.entry(&commit.origin).or_default().push(Signal {
+                command_id: commit.command_id,
+                stage,
+                function: FunctionInfo::clone(function),
+                error: error.cloned(),
+            });
+        }
+        for (origin, signals) in by_origin {
+            peers.signal(origin, signals);
+        }
+    }
+
+    /// Hands stages to the actors that hold the callers' waits.
+    pub(crate) fn tell_waits(&self, all: impl Iterator<Item = StageReached>) {
         let Some(addresses) = self.routing.addresses() else {
             return;
         };
         let mut by_place: Vec<Vec<StageReached>> = vec![Vec::new(); addresses.waits.len()];
-        for commit in commits.filter(|commit| commit.origin == self.node) {
-            by_place[Self::place_of(commit.command_id, addresses.waits.len())].push(StageReached {
-                command_id: commit.command_id,
-                stage,
-                function: Arc::clone(function),
-                error: error.cloned(),
-            });
+        for reached in all {
+            by_place[Self::place_of(reached.command_id, addresses.waits.len())].push(reached);
         }
         for (waits, reached) in addresses.waits.iter().zip(by_place) {
             // A signal that finds no room is made up for by the look at storage (R63).

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix::{Actor, ArbiterHandle};
 use async_trait::async_trait;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use wow_kernel::access::AccessMode;
 use wow_kernel::admission::{Admission, AdmissionLimits};
 use wow_kernel::error::CommandError;
@@ -299,6 +299,7 @@ fn assemble(
     } = config;
     let partitions = kernel.partitions;
     let has_membership = membership.is_some();
+    let peers = membership.and_then(|membership| membership.peers);
     let owner = match has_membership {
         true => PartitionOwner::Unknown,
         false => PartitionOwner::Here,
@@ -354,6 +355,8 @@ fn assemble(
         ready: AtomicBool::new(false),
         whole: AtomicBool::new(!has_membership),
         has_membership,
+        peers,
+        look_now: Notify::new(),
         phase: watch::Sender::new(Phase::Running),
         runners: Arc::default(),
         next_admission: AtomicUsize::new(0),

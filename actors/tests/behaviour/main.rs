@@ -14,6 +14,7 @@
 mod bounds;
 mod crashes;
 mod death;
+mod forwarding;
 mod in_process;
 mod lanes;
 mod log_lines;

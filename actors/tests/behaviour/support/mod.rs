@@ -1,6 +1,7 @@
 //! Nodes to test: over a store in memory that fails when a test says so.
 
 pub mod nasty;
+pub mod network;
 pub mod sagas;
 
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use wow_kernel::faults::{Faults, Faulty};
 use wow_kernel::id::{AggregateId, AggregateKey, AggregateType, NodeName, TenantId, Version};
 use wow_kernel::memory::MemoryStore;
 use wow_kernel::model::{Command, Rejection, Services};
-use wow_kernel::ports::{Authorizer, Clock, CommitLog, Isolation};
+use wow_kernel::ports::{Authorizer, Clock, CommitLog, Isolation, PeerChannel};
 use wow_kernel::registry::{Registry, RegistryBuilder};
 use wow_kernel::result::CommandResult;
 use wow_kernel::router::RouterKind;
@@ -85,6 +86,7 @@ pub struct Plan {
     pub clock: Arc<dyn Clock>,
     pub isolation: Option<Arc<dyn Isolation>>,
     pub is_member: bool,
+    pub peers: Option<Arc<dyn PeerChannel>>,
 }
 
 /// A running node.
@@ -128,6 +130,7 @@ impl World {
             clock: Arc::new(NodeClock::new()),
             isolation: None,
             is_member: false,
+            peers: None,
         }
     }
 
@@ -247,6 +250,7 @@ impl Plan {
                 address: format!("{}:9090", self.name),
                 lease_ttl: LEASE_TTL,
                 hand_over_timeout: HAND_OVER_TIMEOUT,
+                peers: self.peers,
             }),
         };
         let mut services = Services::default();
