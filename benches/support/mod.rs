@@ -4,5 +4,7 @@
 
 pub(crate) mod account;
 pub(crate) mod commits;
+pub(crate) mod database;
 pub(crate) mod floor;
 pub(crate) mod load;
+pub(crate) mod node;

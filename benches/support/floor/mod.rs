@@ -4,6 +4,8 @@
 //! same rows, heads and indexes, and a reply for each entry. It can't fail, look anything up, or
 //! tell anybody what went wrong.
 
+mod mysql;
+mod postgres;
 mod sqlite;
 
 use std::collections::BTreeMap;
@@ -18,6 +20,8 @@ use wow::storage::Durability;
 use wow_kernel::commit::Commit;
 use wow_migrations::migrate;
 use wow_migrations::names::commit_log;
+
+use super::database::{Engine, connect};
 
 const BATCH: usize = 512;
 
@@ -51,6 +55,20 @@ impl Floor {
         let connection = sqlite::connect(path.to_owned(), durability).await;
         prepare(&connection, partitions).await;
         Self::start(sqlite::Sqlite::new(connection))
+    }
+
+    /// On a new database, with the durability that is the default.
+    pub(crate) async fn on(engine: Engine, url: &str, partitions: u32) -> Self {
+        if engine == Engine::Sqlite {
+            let path = url.trim_start_matches("sqlite://");
+            return Self::sqlite(Path::new(path), Durability::Full, partitions).await;
+        }
+        let connection = connect(url).await;
+        prepare(&connection, partitions).await;
+        match engine {
+            Engine::Postgres => Self::start(postgres::Postgres::connect(url).await),
+            _ => Self::start(mysql::MySql::new(connection)),
+        }
     }
 
     fn start(database: impl Database) -> Self {
