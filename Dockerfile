@@ -6,7 +6,7 @@
 #
 # In the container the port has to listen on all addresses, and open access is refused there
 # unless the environment says that the network keeps strangers out, as above; or set
-# WOW__ACCESS__MODE=jwt and give it the keys.
+# WOW__ACCESS__MODE=jwt and give it the keys. `compose.yaml` runs it on PostgreSQL.
 
 FROM rust:1.95-slim-bookworm AS build
 WORKDIR /build
@@ -20,6 +20,8 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry \
 FROM gcr.io/distroless/cc-debian12:nonroot
 COPY --from=build --chown=65532:65532 /out/var/lib/wow /var/lib/wow
 COPY --from=build /out/usr/local/bin/wow /usr/local/bin/wow
+# Asks for the node's health; the image has no other client, and no shell.
+COPY --from=busybox:1.37-musl /bin/busybox /usr/bin/wget
 ENV WOW__HTTP__BIND=0.0.0.0:8080 \
     WOW__STORAGE__URL=sqlite:///var/lib/wow/wow.db
 WORKDIR /var/lib/wow

@@ -17,6 +17,10 @@ fix:
 test *words:
     cargo nextest run --workspace {{ words }}
 
+# PostgreSQL and MariaDB for `just test` in another shell, which they print how to name, until Ctrl-C.
+servers:
+    ./test --servers
+
 # A loaded node is killed so many times on one file; its log has to hold what was acknowledged.
 kill9 *arguments:
     scripts/kill9 {{ arguments }}

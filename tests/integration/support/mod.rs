@@ -5,6 +5,10 @@ pub(crate) mod client;
 pub(crate) mod database;
 pub(crate) mod exposition;
 pub(crate) mod process;
+#[allow(dead_code, reason = "the tests of PostgreSQL and MySQL are to use it")]
+pub(crate) mod proxy;
+#[allow(dead_code, reason = "the tests of PostgreSQL and MySQL are to use it")]
+pub(crate) mod server;
 pub(crate) mod socket;
 pub(crate) mod wait;
 
