@@ -27,6 +27,7 @@ mod reads;
 mod rows;
 mod settings;
 mod show;
+mod sql;
 mod sqlite;
 mod verify;
 mod writer;

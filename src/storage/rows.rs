@@ -246,6 +246,14 @@ pub(super) fn json<T: Serialize>(value: &T) -> Result<String, serde_json::Error>
     serde_json::to_string(value)
 }
 
+/// Keys as the one JSON parameter of a statement.
+///
+/// # Errors
+/// Only what JSON can't hold, which no key is.
+pub(super) fn keys<T: Serialize>(keys: &T) -> Result<String, StorageError> {
+    json(keys).map_err(|error| StorageError::Unavailable(error.to_string()))
+}
+
 /// Appends the cells of a row of `commit_log`.
 pub(super) fn push_commit(
     values: &mut Vec<Value>,

@@ -23,7 +23,7 @@ use wow_migrations::{SchemaState, migrate, schema_state};
 
 use self::connect::{SqliteFile, path_of};
 use self::lock::FileLock;
-use self::read::SqliteReads;
+use self::read::SqliteSource;
 use self::write::{SqliteWriter, statement};
 use super::error::OpenError;
 use super::meta::{self, Meta};
@@ -72,7 +72,7 @@ pub(super) async fn open(
     let readers = file.readers(settings.readers.max(1)).await?;
     Ok((
         SqliteWriter::new(file, connection, newest_at, lock),
-        SqliteReads::new(readers),
+        SqliteSource::reads(readers),
     ))
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn open_read_only(
     }
     let meta = meta::read(&connection).await?;
     let meta = meta.ok_or_else(|| OpenError::Corrupt("no node has used it yet".to_owned()))?;
-    Ok((connection.clone(), SqliteReads::new(connection), meta))
+    Ok((connection.clone(), SqliteSource::reads(connection), meta))
 }
 
 /// Creates the folder, and takes the lock.
@@ -136,7 +136,7 @@ async fn blocking<T: Send + 'static>(
 
 /// When the newest commit was taken; 0 in an empty log.
 async fn newest_time(connection: &DatabaseConnection) -> Result<EpochMillis, OpenError> {
-    let newest = statement(&statements::NEWEST_TIME, [] as [Value; 0]);
+    let newest = statement(&statements::TEXTS.newest_time, [] as [Value; 0]);
     let row = connection.query_one_raw(newest).await?;
     let newest: Option<i64> = row
         .map(|row| row.try_get_by_index(0))

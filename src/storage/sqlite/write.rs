@@ -20,6 +20,7 @@ use wow_kernel::ports::{AppendReceipt, Checkpoint, StorageError};
 use super::super::batch::{Batch, Entry, Written};
 use super::super::error::{BatchFault, Fault, UniqueKey};
 use super::super::rows::{self, Cells, signed};
+use super::super::sql::{rival_keys, rivals};
 use super::super::writer::BatchStore;
 use super::connect::SqliteFile;
 use super::fault::{classify, classify_commit};
@@ -114,39 +115,12 @@ impl BatchStore for SqliteWriter {
     }
 
     async fn taken(&mut self, entries: &[&Entry]) -> Result<Vec<Option<UniqueKey>>, StorageError> {
-        let keys: Vec<_> = entries
-            .iter()
-            .map(|entry| {
-                let commit = &entry.commit;
-                let key = &commit.key;
-                (
-                    &key.tenant,
-                    &key.aggregate_type,
-                    &key.id,
-                    commit.version,
-                    &commit.request_id,
-                )
-            })
-            .collect();
-        let keys = json(&keys)?;
+        let keys = rival_keys(entries)?;
         let connection = self.connection().await.map_err(|error| classify(&error))?;
         let rows = connection
-            .query_all_raw(statement(&statements::TAKEN, [keys]))
+            .query_all_raw(statement(&statements::TEXTS.taken, [keys]))
             .await;
-        let mut taken = vec![None; entries.len()];
-        for row in rows.map_err(|error| classify(&error))? {
-            let mut cells = Cells::new(&row);
-            let (index, request, version): (usize, bool, bool) =
-                (cells.number()?, cells.get()?, cells.get()?);
-            if let Some(key) = taken.get_mut(index) {
-                *key = match (request, version) {
-                    (true, _) => Some(UniqueKey::Request),
-                    (false, true) => Some(UniqueKey::Version),
-                    (false, false) => None,
-                };
-            }
-        }
-        Ok(taken)
+        rivals(&rows.map_err(|error| classify(&error))?, entries.len())
     }
 
     async fn reset(&mut self) {
@@ -224,7 +198,7 @@ async fn raise_heads(
         *counts.entry(entry.commit.partition).or_default() += 1;
     }
     let raised: Vec<_> = counts.iter().collect();
-    let raised = json(&raised).map_err(|error| Fault::Refused(error.to_string()))?;
+    let raised = rows::keys(&raised).map_err(|error| Fault::Refused(error.to_string()))?;
     let rows = transaction
         .query_all_raw(statement(&statements::RAISE_HEADS, [raised]))
         .await;
@@ -280,7 +254,7 @@ async fn move_checkpoints(
             )
         })
         .collect();
-    let keys = json(&keys).map_err(|error| Fault::Refused(error.to_string()))?;
+    let keys = rows::keys(&keys).map_err(|error| Fault::Refused(error.to_string()))?;
     let text = &statements::MOVE_CHECKPOINTS;
     let values = [Value::from(keys), Value::from(now)];
     let rows = transaction.query_all_raw(statement(text, values)).await;
@@ -315,11 +289,6 @@ pub(super) fn statement<V: Into<Value>>(
     values: impl IntoIterator<Item = V>,
 ) -> Statement {
     Statement::from_sql_and_values(DbBackend::Sqlite, text, values.into_iter().map(Into::into))
-}
-
-/// Keys as the one JSON parameter of a statement.
-pub(super) fn json<T: serde::Serialize>(keys: &T) -> Result<String, StorageError> {
-    rows::json(keys).map_err(|error| StorageError::Unavailable(error.to_string()))
 }
 
 #[cfg(test)]
