@@ -45,7 +45,17 @@ impl<'r> Cells<'r> {
     }
 
     pub(super) fn number<N: TryFrom<i64>>(&mut self) -> Result<N, StorageError> {
-        let number: i64 = self.get()?;
+        let index = self.next;
+        self.next += 1;
+        let unread = |error| StorageError::Corrupt(format!("cell {index}: {error}"));
+        // PostgreSQL reads a partition's number as nothing but the small number that it is.
+        let number = match self.row.try_get_by_index::<i64>(index) {
+            Ok(number) => number,
+            Err(error) => match self.row.try_get_by_index::<i32>(index) {
+                Ok(number) => number.into(),
+                Err(_) => return Err(unread(error)),
+            },
+        };
         N::try_from(number)
             .map_err(|_| StorageError::Corrupt(format!("{number} is out of its range")))
     }

@@ -15,7 +15,7 @@ use sea_orm::{
 };
 use wow_kernel::commit::StoredSnapshot;
 use wow_kernel::id::{EpochMillis, PartitionNo, Position};
-use wow_kernel::ports::{AppendReceipt, Checkpoint, StorageError};
+use wow_kernel::ports::{AppendReceipt, StorageError};
 
 use super::super::batch::{Batch, Entry, Written};
 use super::super::error::{BatchFault, Fault, UniqueKey};
@@ -147,7 +147,7 @@ async fn write(
     let receipts = insert(transaction, batch, now).await?;
     save(transaction, &batch.snapshots.earlier, now).await?;
     save(transaction, &batch.snapshots.newest, now).await?;
-    let moved = move_checkpoints(transaction, &batch.checkpoints, now).await?;
+    let moved = move_checkpoints(transaction, batch, now).await?;
     Ok(Written { receipts, moved })
 }
 
@@ -160,19 +160,10 @@ async fn insert(
     if batch.entries.is_empty() {
         return Ok(Vec::new());
     }
-    let mut next = raise_heads(transaction, &batch.entries).await?;
-    let mut receipts = Vec::with_capacity(batch.entries.len());
-    for entry in &batch.entries {
-        let partition = entry.commit.partition;
-        let position = next
-            .get_mut(&partition)
-            .ok_or_else(|| Fault::Refused(format!("there is no partition {partition}")))?;
-        receipts.push(AppendReceipt {
-            position: *position,
-            committed_at: now,
-        });
-        *position += 1;
-    }
+    let before = raise_heads(transaction, batch).await?;
+    let receipts = batch
+        .receipts(&before, now)
+        .map_err(|partition| Fault::Refused(format!("there is no partition {partition}")))?;
     let mut order = &batch.by_request()[..];
     for (rows, text) in CHUNKS.iter().zip(&*INSERT_COMMITS) {
         while let Some((chunk, rest)) = order.split_at_checked(*rows) {
@@ -188,30 +179,27 @@ async fn insert(
     Ok(receipts)
 }
 
-/// The first new position of each partition.
+/// Raises the heads; answers with what they were.
 async fn raise_heads(
     transaction: &DatabaseTransaction,
-    entries: &[&Entry],
+    batch: &Batch<'_>,
 ) -> Result<BTreeMap<PartitionNo, Position>, Fault> {
-    let mut counts: BTreeMap<PartitionNo, u64> = BTreeMap::new();
-    for entry in entries {
-        *counts.entry(entry.commit.partition).or_default() += 1;
-    }
+    let counts = batch.partitions();
     let raised: Vec<_> = counts.iter().collect();
     let raised = rows::keys(&raised).map_err(|error| Fault::Refused(error.to_string()))?;
     let rows = transaction
         .query_all_raw(statement(&statements::RAISE_HEADS, [raised]))
         .await;
-    let mut next = BTreeMap::new();
+    let mut before = BTreeMap::new();
     for row in rows.map_err(|error| classify(&error))? {
         let mut cells = Cells::new(&row);
         let corrupt = |error: StorageError| Fault::Corrupt(error.to_string());
         let partition = PartitionNo(cells.number().map_err(corrupt)?);
         let head: Position = cells.number().map_err(corrupt)?;
         let count = counts.get(&partition).copied().unwrap_or_default();
-        next.insert(partition, head - count + 1);
+        before.insert(partition, head - count);
     }
-    Ok(next)
+    Ok(before)
 }
 
 async fn save(
@@ -236,38 +224,33 @@ async fn save(
 /// For each checkpoint, whether it moved (R81).
 async fn move_checkpoints(
     transaction: &DatabaseTransaction,
-    checkpoints: &[&Checkpoint],
+    batch: &Batch<'_>,
     now: EpochMillis,
 ) -> Result<Vec<bool>, Fault> {
-    if checkpoints.is_empty() {
+    if batch.checkpoints.is_empty() {
         return Ok(Vec::new());
     }
-    let keys: Vec<_> = checkpoints
-        .iter()
-        .map(|checkpoint| {
-            (
-                &checkpoint.subscription,
-                checkpoint.partition,
-                signed(checkpoint.position),
-                signed(checkpoint.epoch),
-                signed(checkpoint.generation),
-            )
-        })
-        .collect();
-    let keys = rows::keys(&keys).map_err(|error| Fault::Refused(error.to_string()))?;
+    let keys = batch.checkpoints.iter().map(|checkpoint| {
+        (
+            &checkpoint.subscription,
+            checkpoint.partition,
+            signed(checkpoint.position),
+            signed(checkpoint.epoch),
+            signed(checkpoint.generation),
+        )
+    });
+    let keys =
+        rows::keys(&keys.collect::<Vec<_>>()).map_err(|error| Fault::Refused(error.to_string()))?;
     let text = &statements::MOVE_CHECKPOINTS;
     let values = [Value::from(keys), Value::from(now)];
     let rows = transaction.query_all_raw(statement(text, values)).await;
-    let mut moved = vec![false; checkpoints.len()];
+    let mut moved = vec![false; batch.checkpoints.len()];
     for row in rows.map_err(|error| classify(&error))? {
         let mut cells = Cells::new(&row);
         let corrupt = |error: StorageError| Fault::Corrupt(error.to_string());
         let subscription: String = cells.get().map_err(corrupt)?;
         let partition = PartitionNo(cells.number().map_err(corrupt)?);
-        let index = checkpoints.iter().position(|checkpoint| {
-            checkpoint.subscription == subscription && checkpoint.partition == partition
-        });
-        if let Some(index) = index {
+        if let Some(index) = batch.checkpoint(&subscription, partition) {
             moved[index] = true;
         }
     }
