@@ -87,7 +87,7 @@ impl OpenError {
     pub(super) fn unknown_scheme(url: &str) -> Self {
         let scheme = url.split(':').next().unwrap_or_default();
         Self::Url(format!(
-            "'{scheme}' is no database this binary knows; it knows sqlite and postgres"
+            "'{scheme}' is no database this binary knows; it knows sqlite, postgres and mysql"
         ))
     }
 }

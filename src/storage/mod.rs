@@ -19,6 +19,7 @@ mod batch;
 mod batcher;
 mod error;
 mod meta;
+mod mysql;
 mod node;
 mod observer;
 mod postgres;

@@ -18,6 +18,7 @@ use wow_kernel::ports::{
 };
 
 use super::error::OpenError;
+use super::mysql::{self, MySqlServer};
 use super::observer::StorageObserver;
 use super::postgres::{self, PostgresServer};
 use super::readers::Readers;
@@ -179,6 +180,15 @@ async fn open(
     }
     if postgres::accepts(&settings.url) {
         let server = PostgresServer::new(
+            &settings.url,
+            settings.password.as_ref(),
+            settings.connect_timeout,
+            settings.statement_timeout,
+        )?;
+        return server::open(server, settings, observer).await;
+    }
+    if mysql::accepts(&settings.url) {
+        let server = MySqlServer::new(
             &settings.url,
             settings.password.as_ref(),
             settings.connect_timeout,

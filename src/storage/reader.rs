@@ -4,11 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Statement, Value};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, Value};
 use wow_kernel::ports::StorageError;
 
 use super::error::OpenError;
 use super::meta::Meta;
+use super::mysql::{self, MySqlServer};
 use super::postgres::{self, PostgresServer};
 use super::reads::Reads;
 use super::server::{self, Patience};
@@ -51,6 +52,9 @@ impl StorageReader {
         } else if postgres::accepts(url) {
             let server = PostgresServer::new(url, password, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)?;
             server::open_read_only(server, patience).await?
+        } else if mysql::accepts(url) {
+            let server = MySqlServer::new(url, password, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)?;
+            server::open_read_only(server, patience).await?
         } else {
             return Err(OpenError::unknown_scheme(url));
         };
@@ -74,13 +78,20 @@ impl StorageReader {
         }
     }
 
-    /// Runs a statement whose text serves every database; its parameters are `$1`, `$2`, ….
+    /// Runs a statement whose text serves every database; its parameters are `$1`, `$2`, …, each
+    /// of them there once, in this order.
     pub(super) async fn query(
         &self,
         text: &str,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<Vec<QueryResult>, StorageError> {
         let backend = self.database.get_database_backend();
+        let text = match backend {
+            DbBackend::MySql => (1..10).fold(text.to_owned(), |text, number| {
+                text.replace(&format!("${number}"), "?")
+            }),
+            _ => text.to_owned(),
+        };
         let statement = Statement::from_sql_and_values(backend, text, values);
         let rows = self.database.query_all_raw(statement).await;
         rows.map_err(|error| StorageError::Unavailable(error.to_string()))

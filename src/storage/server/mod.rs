@@ -117,9 +117,14 @@ impl CommitSent {
         self.0.store(true, Ordering::Release);
     }
 
+    /// Whether it was.
+    pub(in crate::storage) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
     /// What a failure means whose answer never came.
     pub(in crate::storage) fn silence(&self, reason: String) -> WriteFault {
-        if self.0.load(Ordering::Acquire) {
+        if self.is_set() {
             WriteFault::Unknown(reason)
         } else {
             WriteFault::Undone(Fault::Unavailable(reason))

@@ -28,6 +28,16 @@ pub(in crate::storage) trait Grammar {
     /// The join that goes from the keys to a table's index, and never the other way round.
     fn join(&self) -> &'static str;
 
+    /// That a column is a cell, before a range of the column that follows it in an index.
+    fn fixes(&self, column: &str, cell: &str) -> String {
+        format!("{column} = {cell}")
+    }
+
+    /// What makes a join use an index for a range of its last column.
+    fn through(&self, _index: &str) -> String {
+        String::new()
+    }
+
     /// A column, as the type that rows are read by.
     fn column(&self, table: &str, column: &str) -> String {
         format!("{table}.{column}")

@@ -44,7 +44,7 @@ impl Texts {
         let commit = columns(grammar, "c", &commit_log::COLUMNS);
         let request = columns(grammar, "c", &REQUEST_COLUMNS);
         Self {
-            requests: joined(grammar, log, &commit, &[Text, Text, Text], |cells| {
+            requests: joined(grammar, log, "", &commit, &[Text, Text, Text], |cells| {
                 format!(
                     "c.tenant_id = {} and c.aggregate_type = {} and c.request_id = {}",
                     cells[0], cells[1], cells[2]
@@ -52,12 +52,7 @@ impl Texts {
             }),
             aggregate_commits: of_aggregate(grammar, &commit),
             aggregate_requests: of_aggregate(grammar, &request),
-            partition_commits: joined(grammar, log, &commit, &[Number, Number, Number], |cells| {
-                format!(
-                    "c.partition_no = {} and c.position > {} and c.position <= {}",
-                    cells[0], cells[1], cells[2]
-                )
-            }),
+            partition_commits: of_partition(grammar, &commit),
             newest_versions: newest_versions(grammar),
             snapshots: of_snapshot(grammar, &columns(grammar, "c", &snapshot::COLUMNS)),
             snapshot_versions: of_snapshot(grammar, "c.version"),
@@ -82,16 +77,22 @@ impl Texts {
 fn joined(
     grammar: &impl Grammar,
     table: &str,
+    index: &str,
     columns: &str,
     cells: &[Cell],
     on: impl Fn(&[String]) -> String,
 ) -> String {
     let keys = grammar.keys(cells);
     format!(
-        "select {index}, {columns} from {keys} {join} {table} as c on {on}",
+        "select {index}, {columns} from {keys} {join} {table} as c{through} on {on}",
         index = keys.index,
         keys = keys.table,
         join = grammar.join(),
+        through = if index.is_empty() {
+            String::new()
+        } else {
+            grammar.through(index)
+        },
         on = on(&keys.cells),
     )
 }
@@ -105,18 +106,35 @@ fn is_aggregate(cells: &[String]) -> String {
 
 fn of_aggregate(grammar: &impl Grammar, columns: &str) -> String {
     let cells = [Text, Text, Text, Number, Number];
-    joined(grammar, commit_log::TABLE, columns, &cells, |cells| {
-        let aggregate = is_aggregate(cells);
+    let (log, index) = (commit_log::TABLE, commit_log::UNIQUE_VERSION);
+    joined(grammar, log, index, columns, &cells, |cells| {
         format!(
-            "{aggregate} and c.version > {} and c.version <= {}",
-            cells[3], cells[4]
+            "{} and {} and {} and c.version > {} and c.version <= {}",
+            grammar.fixes("c.tenant_id", &cells[0]),
+            grammar.fixes("c.aggregate_type", &cells[1]),
+            grammar.fixes("c.aggregate_id", &cells[2]),
+            cells[3],
+            cells[4]
+        )
+    })
+}
+
+fn of_partition(grammar: &impl Grammar, columns: &str) -> String {
+    let cells = [Number, Number, Number];
+    let (log, index) = (commit_log::TABLE, "primary");
+    joined(grammar, log, index, columns, &cells, |cells| {
+        format!(
+            "{} and c.position > {} and c.position <= {}",
+            grammar.fixes("c.partition_no", &cells[0]),
+            cells[1],
+            cells[2]
         )
     })
 }
 
 fn of_snapshot(grammar: &impl Grammar, columns: &str) -> String {
     let cells = [Text, Text, Text];
-    joined(grammar, snapshot::TABLE, columns, &cells, is_aggregate)
+    joined(grammar, snapshot::TABLE, "", columns, &cells, is_aggregate)
 }
 
 fn newest_versions(grammar: &impl Grammar) -> String {

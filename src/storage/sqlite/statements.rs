@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use wow_migrations::names::{checkpoint, commit_log, log_partition, snapshot};
 
-use super::super::sql::{Cell, Grammar, Keys, Texts};
+use super::super::sql::{Cell, Grammar, Keys, Texts, insert};
 
 /// A statement that is written once, when it is first used.
 pub(super) type Text = LazyLock<String>;
@@ -61,15 +61,6 @@ pub(super) static MOVE_CHECKPOINTS: Text = Text::new(|| {
 
 /// What SQLite finds wrong with the file, or `ok`: tables, indexes, and both against each other.
 pub(super) static INTEGRITY: Text = Text::new(|| "pragma integrity_check(100)".to_owned());
-
-fn insert(table: &str, columns: &[&str], rows: usize) -> String {
-    let row = format!("({})", vec!["?"; columns.len()].join(","));
-    format!(
-        "insert into {table} ({}) values {}",
-        columns.join(","),
-        vec![row; rows].join(",")
-    )
-}
 
 /// Inserts this many commits.
 pub(super) fn insert_commits(rows: usize) -> String {

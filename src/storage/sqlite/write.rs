@@ -1,8 +1,6 @@
 //! A batch in one SQLite transaction.
 //!
-//! Rows go in as multi-row inserts with bound values. Batches have any size, and a text for each
-//! would never be prepared twice; so a batch is cut into chunks of a few sizes whose statements
-//! stay prepared.
+//! Rows go in as multi-row inserts with bound values, in chunks whose statements stay prepared.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -20,20 +18,17 @@ use wow_kernel::ports::{AppendReceipt, StorageError};
 use super::super::batch::{Batch, Entry, Written};
 use super::super::error::{BatchFault, Fault, UniqueKey};
 use super::super::rows::{self, Cells, signed};
-use super::super::sql::{rival_keys, rivals};
+use super::super::sql::{CHUNKS, chunks, rival_keys, rivals};
 use super::super::writer::BatchStore;
 use super::connect::SqliteFile;
 use super::fault::{classify, classify_commit};
 use super::lock::FileLock;
 use super::statements;
 
-/// How many rows one statement writes; each batch is cut into these, largest first.
-const CHUNKS: [usize; 4] = [64, 16, 4, 1];
-
-static INSERT_COMMITS: LazyLock<[String; 4]> =
+static INSERT_COMMITS: LazyLock<[String; CHUNKS.len()]> =
     LazyLock::new(|| CHUNKS.map(statements::insert_commits));
 
-static SAVE_SNAPSHOTS: LazyLock<[String; 4]> =
+static SAVE_SNAPSHOTS: LazyLock<[String; CHUNKS.len()]> =
     LazyLock::new(|| CHUNKS.map(statements::save_snapshots));
 
 /// The one writer of a file.
@@ -164,17 +159,13 @@ async fn insert(
     let receipts = batch
         .receipts(&before, now)
         .map_err(|partition| Fault::Refused(format!("there is no partition {partition}")))?;
-    let mut order = &batch.by_request()[..];
-    for (rows, text) in CHUNKS.iter().zip(&*INSERT_COMMITS) {
-        while let Some((chunk, rest)) = order.split_at_checked(*rows) {
-            let mut values = Vec::with_capacity(rows * 17);
-            for index in chunk {
-                let position = receipts[*index].position;
-                rows::push_commit(&mut values, batch.entries[*index], position, now);
-            }
-            execute(transaction, text, values).await?;
-            order = rest;
+    for (size, chunk) in chunks(&batch.by_request()) {
+        let mut values = Vec::with_capacity(chunk.len() * 17);
+        for index in chunk {
+            let position = receipts[*index].position;
+            rows::push_commit(&mut values, batch.entries[*index], position, now);
         }
+        execute(transaction, &INSERT_COMMITS[size], values).await?;
     }
     Ok(receipts)
 }
@@ -204,19 +195,16 @@ async fn raise_heads(
 
 async fn save(
     transaction: &DatabaseTransaction,
-    mut snapshots: &[&StoredSnapshot],
+    snapshots: &[&StoredSnapshot],
     now: EpochMillis,
 ) -> Result<(), Fault> {
-    for (rows, text) in CHUNKS.iter().zip(&*SAVE_SNAPSHOTS) {
-        while let Some((chunk, rest)) = snapshots.split_at_checked(*rows) {
-            let mut values = Vec::with_capacity(rows * 19);
-            for snapshot in chunk {
-                rows::push_snapshot(&mut values, snapshot, now)
-                    .map_err(|error| Fault::Refused(error.to_string()))?;
-            }
-            execute(transaction, text, values).await?;
-            snapshots = rest;
+    for (size, chunk) in chunks(snapshots) {
+        let mut values = Vec::with_capacity(chunk.len() * 19);
+        for snapshot in chunk {
+            rows::push_snapshot(&mut values, snapshot, now)
+                .map_err(|error| Fault::Refused(error.to_string()))?;
         }
+        execute(transaction, &SAVE_SNAPSHOTS[size], values).await?;
     }
     Ok(())
 }

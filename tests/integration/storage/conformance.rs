@@ -64,4 +64,4 @@ macro_rules! suites {
     };
 }
 
-suites!(sqlite: sqlite, postgres: postgres);
+suites!(sqlite: sqlite, postgres: postgres, mysql: mysql);

@@ -13,6 +13,9 @@ use wow::storage::StorageSettings;
 /// Where the PostgreSQL server is, for a user who may create databases.
 pub(super) const POSTGRES: &str = "WOW_TEST_POSTGRES_URL";
 
+/// Where the MySQL or MariaDB server is, likewise.
+pub(super) const MYSQL: &str = "WOW_TEST_MYSQL_URL";
+
 /// A database, and what removes it.
 pub(super) struct Database {
     url: String,
@@ -39,6 +42,11 @@ impl Database {
         Self::on_server(POSTGRES).await
     }
 
+    /// A database of the MySQL or MariaDB server.
+    pub(super) async fn mysql() -> Self {
+        Self::on_server(MYSQL).await
+    }
+
     async fn on_server(variable: &str) -> Self {
         let Ok(admin) = std::env::var(variable) else {
             panic!("{variable} is not set; run ./test, which starts servers and sets it");
@@ -59,6 +67,8 @@ impl Database {
     pub(super) async fn another(&self) -> Self {
         if self.url.starts_with("sqlite") {
             Self::sqlite().await
+        } else if self.url.starts_with("mysql") {
+            Self::mysql().await
         } else {
             Self::postgres().await
         }
@@ -151,6 +161,15 @@ macro_rules! on_every_server {
                 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
                 async fn $test() {
                     super::$test(Database::postgres().await).await;
+                }
+            )*
+        }
+        mod on_mysql {
+            use super::super::databases::Database;
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+                async fn $test() {
+                    super::$test(Database::mysql().await).await;
                 }
             )*
         }
