@@ -4,7 +4,36 @@
 //! plain text: a JSON type may rewrite numbers (spec/05).
 
 use sea_orm_migration::prelude::*;
-use sea_orm_migration::sea_orm::DbBackend;
+use sea_orm_migration::sea_orm::{DbBackend, Statement};
+
+/// A table that is created where it isn't there yet, without its columns.
+///
+/// On MySQL its texts are compared byte for byte: the default collations take 'a' for 'A', and
+/// most of those that don't take 'a' for 'a '. The one that does neither has another name on
+/// MariaDB.
+pub(crate) async fn table(
+    manager: &SchemaManager<'_>,
+    name: &'static str,
+) -> Result<TableCreateStatement, DbErr> {
+    let mut table = Table::create();
+    table.table(name).if_not_exists();
+    if manager.get_database_backend() == DbBackend::MySql {
+        let version = Statement::from_string(DbBackend::MySql, "select version()");
+        let row = manager.get_connection().query_one_raw(version).await?;
+        let version: Option<String> = row.map(|row| row.try_get_by_index(0)).transpose()?;
+        let is_mariadb = version.is_some_and(|version| version.contains("MariaDB"));
+        let collation = if is_mariadb {
+            "utf8mb4_nopad_bin"
+        } else {
+            "utf8mb4_0900_bin"
+        };
+        table
+            .engine("InnoDB")
+            .character_set("utf8mb4")
+            .collate(collation);
+    }
+    Ok(table)
+}
 
 /// A column that is never null.
 fn column(name: &'static str) -> ColumnDef {
@@ -17,9 +46,9 @@ fn column(name: &'static str) -> ColumnDef {
 pub(crate) fn id(manager: &SchemaManager<'_>, name: &'static str) -> ColumnDef {
     let mut column = column(name);
     column.string_len(128);
-    if manager.get_database_backend() == DbBackend::MySql {
-        // MySQL's default collations take 'a' for 'A'.
-        column.extra("character set utf8mb4 collate utf8mb4_bin");
+    if manager.get_database_backend() == DbBackend::Postgres {
+        // The order of bytes is also the cheapest to compare.
+        column.extra("collate \"C\"");
     }
     column
 }
@@ -29,9 +58,7 @@ pub(crate) fn text(manager: &SchemaManager<'_>, name: &'static str) -> ColumnDef
     let mut column = column(name);
     if manager.get_database_backend() == DbBackend::MySql {
         // MySQL's plain text ends at 64 KiB.
-        column
-            .custom("longtext")
-            .extra("character set utf8mb4 collate utf8mb4_bin");
+        column.custom("longtext");
     } else {
         column.text();
     }

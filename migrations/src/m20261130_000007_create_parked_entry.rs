@@ -11,10 +11,8 @@ pub(crate) struct Migration;
 #[async_trait::async_trait]
 impl MigrationTrait for Migration {
     async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        let mut table = Table::create();
+        let mut table = columns::table(manager, names::TABLE).await?;
         table
-            .table(names::TABLE)
-            .if_not_exists()
             .col(columns::id(manager, "subscription"))
             .col(columns::small("partition_no"))
             .col(columns::number("position"))

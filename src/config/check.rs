@@ -11,7 +11,7 @@ use super::fault::{Fault, Origin};
 use super::keys::Origins;
 use super::router::RouterKind;
 use super::setting::Auto;
-use super::storage::Backend;
+use super::storage::{Backend, STORAGE_PASSWORD_VARIABLE};
 
 /// Adds the faults that lie between keys.
 pub(super) fn check(config: &Config, origins: &Origins, faults: &mut Vec<Fault>) {
@@ -115,6 +115,15 @@ impl Check<'_> {
                 key: "storage.url".to_owned(),
             });
         }
+        self.demand(
+            config.storage.password.is_none() || !config.storage.url.has_password(),
+            &[
+                "storage.url",
+                "storage.password-file",
+                STORAGE_PASSWORD_VARIABLE,
+            ],
+            "the URL holds a password too; take one out",
+        );
         self.demand(
             config.storage.url.backend() != Backend::Sqlite
                 || matches!(config.storage.writers, Auto::Auto | Auto::Set(1)),

@@ -56,14 +56,14 @@ pub use runtime::RuntimeConfig;
 pub use secret::Secret;
 pub use setting::Auto;
 pub use source::{DEFAULT_FILE, ENVIRONMENT_PREFIX, Sources};
-pub use storage::{Backend, StorageConfig, StorageUrl, Synchronous};
+pub use storage::{Backend, STORAGE_PASSWORD_VARIABLE, StorageConfig, StorageUrl, Synchronous};
 pub use subscriptions::SubscriptionsConfig;
 pub use telemetry::{Endpoint, LogFilter, LogFormat, TelemetryConfig};
 pub use wait::WaitConfig;
 
 use keys::{Origins, Reader, Section, Visitor};
 use print::Printer;
-use secret::TokenSource;
+use secret::{SecretSource, password_fault, token_fault};
 
 /// The environment variable that names a node where `node.name` does not.
 pub const NODE_NAME_VARIABLE: &str = "WOW_NODE_NAME";
@@ -119,7 +119,7 @@ impl Config {
         config.visit(&mut reader);
         let mut origins = reader.finish(&mut faults);
         config.read_node_name(sources, &mut origins, &mut faults);
-        config.read_tokens(sources, &mut faults);
+        config.read_secrets(sources, &mut faults);
         check::check(&config, &origins, &mut faults);
         config.origins = origins;
         if faults.is_empty() {
@@ -214,21 +214,31 @@ impl Config {
         }
     }
 
-    fn read_tokens(&mut self, sources: &Sources, faults: &mut Vec<Fault>) {
-        let cluster = TokenSource {
+    fn read_secrets(&mut self, sources: &Sources, faults: &mut Vec<Fault>) {
+        let cluster = SecretSource {
             key: "cluster.token-file",
             file: self.cluster.token_file.as_deref(),
             variable: CLUSTER_TOKEN_VARIABLE,
+            fault: token_fault,
         };
-        let admin = TokenSource {
+        let admin = SecretSource {
             key: "admin.token-file",
             file: self.admin.token_file.as_deref(),
             variable: ADMIN_TOKEN_VARIABLE,
+            fault: token_fault,
+        };
+        let password = SecretSource {
+            key: "storage.password-file",
+            file: self.storage.password_file.as_deref(),
+            variable: STORAGE_PASSWORD_VARIABLE,
+            fault: password_fault,
         };
         let cluster = cluster.read(sources, faults);
         let admin = admin.read(sources, faults);
+        let password = password.read(sources, faults);
         self.cluster.token = cluster;
         self.admin.token = admin;
+        self.storage.password = password;
     }
 }
 

@@ -31,15 +31,17 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where a token may stand: in a file that a key names, or in a variable, but not in both.
-pub(super) struct TokenSource<'a> {
+/// Where a secret may stand: in a file that a key names, or in a variable, but not in both.
+pub(super) struct SecretSource<'a> {
     pub(super) key: &'static str,
     pub(super) file: Option<&'a Path>,
     pub(super) variable: &'static str,
+    /// What is wrong with a secret, if anything.
+    pub(super) fault: fn(&str) -> Option<&'static str>,
 }
 
-impl TokenSource<'_> {
-    /// Reads the token, if there is one.
+impl SecretSource<'_> {
+    /// Reads the secret, if there is one.
     pub(super) fn read(&self, sources: &Sources, faults: &mut Vec<Fault>) -> Option<Secret> {
         let from_variable = sources.variable(self.variable, faults);
         let from_file = self.file.and_then(|path| match fs::read_to_string(path) {
@@ -55,7 +57,7 @@ impl TokenSource<'_> {
         });
         let (token, key) = match (from_file, from_variable) {
             (Some(_), Some(_)) => {
-                let advice = format!("{} holds a token too; take one out", self.variable);
+                let advice = format!("{} holds one too; take one out", self.variable);
                 faults.push(Fault::Unusable {
                     key: self.key,
                     advice,
@@ -66,7 +68,7 @@ impl TokenSource<'_> {
             (None, Some(token)) => (token, self.variable),
             (None, None) => return None,
         };
-        match token_fault(&token) {
+        match (self.fault)(&token) {
             None => Some(Secret(token)),
             Some(advice) => {
                 faults.push(Fault::Unusable {
@@ -79,7 +81,8 @@ impl TokenSource<'_> {
     }
 }
 
-fn token_fault(token: &str) -> Option<&'static str> {
+/// What is wrong with a token, which travels in a header.
+pub(super) fn token_fault(token: &str) -> Option<&'static str> {
     if token.len() < TOKEN_CHARS_MIN {
         Some("the token is shorter than 16 characters; make one with: openssl rand -hex 32")
     } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -87,6 +90,11 @@ fn token_fault(token: &str) -> Option<&'static str> {
     } else {
         None
     }
+}
+
+/// What is wrong with a password, of which its server is the judge.
+pub(super) fn password_fault(password: &str) -> Option<&'static str> {
+    password.is_empty().then_some("the password is empty")
 }
 
 #[cfg(test)]

@@ -1,10 +1,15 @@
 //! `[storage]`: where the log lives, and how it is written.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::keys::{Section, Visitor};
+use super::secret::Secret;
 use super::setting::{Auto, Raw, Setting, Unordered, choice, quoted};
+
+/// The environment variable that may hold the password of the database.
+pub const STORAGE_PASSWORD_VARIABLE: &str = "WOW_STORAGE_PASSWORD";
 
 /// Which database holds the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +155,10 @@ choice! {
 pub struct StorageConfig {
     /// Where it lives.
     pub url: StorageUrl,
+    /// The file with the password of the database, where it isn't in the URL.
+    pub password_file: Option<PathBuf>,
+    /// The password itself, from that file or from [`STORAGE_PASSWORD_VARIABLE`].
+    pub password: Option<Secret>,
     /// Whether the schema is brought up to date at start; by itself where no other node can be.
     pub migrate: Auto<bool>,
     /// Writer tasks; by itself as many as measured best for the database.
@@ -195,6 +204,8 @@ impl Default for StorageConfig {
     fn default() -> Self {
         Self {
             url: StorageUrl("sqlite://data/wow.db".to_owned()),
+            password_file: None,
+            password: None,
             migrate: Auto::Auto,
             writers: Auto::Auto,
             connections: Auto::Auto,
@@ -212,6 +223,7 @@ impl Section for StorageConfig {
     fn visit(&mut self, keys: &mut impl Visitor) {
         let seconds = |seconds| Duration::from_secs(seconds);
         keys.any("url", &mut self.url);
+        keys.any("password-file", &mut self.password_file);
         keys.any("migrate", &mut self.migrate);
         keys.within("writers", &mut self.writers, 1..=64);
         keys.within("connections", &mut self.connections, 1..=1000);

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use tokio::runtime::{Handle, Runtime};
+use tokio_util::sync::CancellationToken;
 use wow_kernel::memory::MemoryStore;
 use wow_kernel::ports::{CheckpointStore, Clock, CommitLog, History, RequestLookup, SnapshotStore};
 
 use super::builder::NodeError;
 use crate::config::{Backend as BackendKind, Config, Synchronous};
-use crate::storage::{Durability, Storage, StorageObserver, StorageSettings};
+use crate::storage::{Durability, Password, Storage, StorageObserver, StorageSettings};
 
 /// The ports of one store.
 #[derive(Clone)]
@@ -43,7 +44,7 @@ pub(super) struct Backend {
 }
 
 impl Backend {
-    /// Opens the store.
+    /// Opens the store; one that is away is waited for until `give_up`.
     ///
     /// # Errors
     /// [`NodeError`] says what an operator has to do.
@@ -51,6 +52,7 @@ impl Backend {
         config: &Config,
         clock: Arc<dyn Clock>,
         observer: Arc<dyn StorageObserver>,
+        give_up: CancellationToken,
     ) -> Result<(Self, StorePorts), NodeError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -65,25 +67,20 @@ impl Backend {
             };
             return Ok((backend, StorePorts::of(&store)));
         }
-        let opened = Storage::open(settings(config), runtime.handle().clone(), observer).await;
-        match opened {
-            Ok(storage) => {
-                let storage = Arc::new(storage);
-                let ports = StorePorts::of(&storage);
-                Ok((
-                    Self {
-                        storage: Some(storage),
-                        runtime: Some(runtime),
-                    },
-                    ports,
-                ))
-            }
-            Err(error) => {
-                // A runtime must not be dropped where async code runs.
-                runtime.shutdown_background();
-                Err(error.into())
-            }
-        }
+        // From here on the runtime is the backend's, whose drop ends it without waiting: one must
+        // not be waited for where async code runs.
+        let handle = runtime.handle().clone();
+        let mut backend = Self {
+            storage: None,
+            runtime: Some(runtime),
+        };
+        let settings = StorageSettings {
+            give_up,
+            ..settings(config)
+        };
+        let storage = Arc::new(Storage::open(settings, handle, observer).await?);
+        backend.storage = Some(Arc::clone(&storage));
+        Ok((backend, StorePorts::of(&storage)))
     }
 
     /// The runtime on which storage and blocking command functions run.
@@ -116,6 +113,9 @@ pub(super) fn settings(config: &Config) -> StorageSettings {
     let mut settings = StorageSettings::new(storage.url.expose(), config.context.name.as_str());
     settings.partitions = config.log.partitions;
     settings.migrate = storage.migrates_at_start();
+    let password = storage.password.as_ref();
+    settings.password = password.map(|password| Password::new(password.expose()));
+    settings.writers = u32::try_from(storage.writer_count()).unwrap_or(u32::MAX);
     settings.readers = u32::try_from(storage.connection_count()).unwrap_or(u32::MAX);
     settings.durability = match storage.synchronous {
         Synchronous::Full => Durability::Full,

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
 use wow_actors::{
     BlockingPool, Limits, NodeClock, NodeRandom, Placement, Ports, RunningSystem, StartError,
     SystemConfig,
@@ -99,6 +100,7 @@ pub struct NodeBuilder {
     types: RegistryBuilder,
     services: Services,
     authorizer: Arc<dyn Authorizer>,
+    give_up: CancellationToken,
 }
 
 impl std::fmt::Debug for NodeBuilder {
@@ -124,6 +126,7 @@ impl NodeBuilder {
             types,
             services: Services::default(),
             authorizer: Arc::new(DeclaredRules),
+            give_up: CancellationToken::new(),
         }
     }
 
@@ -185,6 +188,12 @@ impl NodeBuilder {
         self
     }
 
+    /// Ends a start that waits for its database when this is cancelled.
+    pub fn give_up_on(mut self, stop: CancellationToken) -> Self {
+        self.give_up = stop;
+        self
+    }
+
     /// Starts the node: storage, then the actors, the ports last.
     ///
     /// # Errors
@@ -196,6 +205,7 @@ impl NodeBuilder {
             types,
             services,
             authorizer,
+            give_up,
         } = self;
         check_supported(&config)?;
         let registry = Arc::new(types.build().map_err(NodeError::Types)?);
@@ -203,7 +213,8 @@ impl NodeBuilder {
         register_build(&metrics)?;
         let clock: Arc<dyn Clock> = Arc::new(NodeClock::new());
         let observer = Arc::new(StorageMetrics::register(&metrics)?);
-        let (backend, store) = Backend::open(&config, Arc::clone(&clock), observer).await?;
+        let (backend, store) =
+            Backend::open(&config, Arc::clone(&clock), observer, give_up).await?;
         let started = start_system(
             &config, &registry, services, authorizer, &store, &backend, &clock, &metrics,
         )

@@ -116,7 +116,7 @@ impl Node {
     }
 
     /// Runs until the signal, or not at all where it has come already, then stops (R34).
-    pub async fn run_until(self, signal: StopSignal) -> StopReport {
+    pub async fn run_until(self, mut signal: StopSignal) -> StopReport {
         let signal = signal.received().await;
         tracing::info!(signal, "stopping");
         self.stop().await

@@ -28,7 +28,7 @@ impl StopSignal {
     }
 
     /// Waits for the first, and gives its name.
-    pub(super) async fn received(mut self) -> &'static str {
+    pub async fn received(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
@@ -47,7 +47,7 @@ impl StopSignal {
     }
 
     /// Waits for the first, and gives its name.
-    pub(super) async fn received(self) -> &'static str {
+    pub async fn received(&mut self) -> &'static str {
         if let Err(error) = tokio::signal::ctrl_c().await {
             tracing::error!(%error, "this process can't listen for signals; it stops");
         }

@@ -5,12 +5,14 @@
 //! then it was decided on it; one request id, or one checkpoint, is at most once in a batch, so
 //! that a violation of a key always points at a row that was there before.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use wow_kernel::commit::{Commit, StoredSnapshot};
-use wow_kernel::id::{AggregateKey, AggregateType, PartitionNo, RequestId, TenantId, Version};
+use wow_kernel::id::{
+    AggregateKey, AggregateType, EpochMillis, PartitionNo, Position, RequestId, TenantId, Version,
+};
 use wow_kernel::ports::{AppendError, AppendReceipt, Checkpoint, StorageError};
 
 use super::rows;
@@ -244,6 +246,52 @@ impl<'p> Batch<'p> {
             key(a).cmp(&key(b))
         });
         order
+    }
+
+    /// The partitions of the entries, in their order, and how many rows each gets.
+    pub(super) fn partitions(&self) -> BTreeMap<PartitionNo, u64> {
+        let mut rows: BTreeMap<PartitionNo, u64> = BTreeMap::new();
+        for entry in &self.entries {
+            *rows.entry(entry.commit.partition).or_default() += 1;
+        }
+        rows
+    }
+
+    /// The place of each entry among those of its partition, from 1 on, in the order in which
+    /// they came.
+    pub(super) fn places(&self) -> Vec<Position> {
+        let mut rows: HashMap<PartitionNo, Position> = HashMap::new();
+        let places = self.entries.iter().map(|entry| {
+            let place = rows.entry(entry.commit.partition).or_default();
+            *place += 1;
+            *place
+        });
+        places.collect()
+    }
+
+    /// What each entry got, by the heads before them; or a partition that has no head.
+    pub(super) fn receipts(
+        &self,
+        before: &BTreeMap<PartitionNo, Position>,
+        committed_at: EpochMillis,
+    ) -> Result<Vec<AppendReceipt>, PartitionNo> {
+        let entries = self.entries.iter().zip(self.places());
+        let receipts = entries.map(|(entry, place)| {
+            let partition = entry.commit.partition;
+            let head = before.get(&partition).ok_or(partition)?;
+            Ok(AppendReceipt {
+                position: head + place,
+                committed_at,
+            })
+        });
+        receipts.collect()
+    }
+
+    /// The index of the checkpoint of a subscription in a partition.
+    pub(super) fn checkpoint(&self, subscription: &str, partition: PartitionNo) -> Option<usize> {
+        self.checkpoints.iter().position(|checkpoint| {
+            checkpoint.subscription == subscription && checkpoint.partition == partition
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sea_orm::DbErr;
 use wow_kernel::ports::{AppendError, StorageError};
@@ -45,6 +46,12 @@ pub enum OpenError {
     /// The schema is behind, and storage was told not to migrate.
     #[error("the database's schema is behind by {0} migrations; run `wow migrate`")]
     SchemaBehind(usize),
+    /// The database was away, and its node was told to stop.
+    #[error("the database is away, and the wait for it was ended")]
+    GivenUp,
+    /// Others have held the lock of the schema all the time.
+    #[error("another process has been changing the schema for {0:?}; try again when it is done")]
+    SchemaLocked(Duration),
     /// The schema is newer than the binary, or couldn't be migrated.
     #[error(transparent)]
     Schema(#[from] SchemaError),
@@ -73,6 +80,16 @@ pub enum OpenError {
     /// The database failed.
     #[error("the database failed: {0}")]
     Database(#[from] DbErr),
+}
+
+impl OpenError {
+    /// For a URL whose scheme is no database's; its rest may hold a password.
+    pub(super) fn unknown_scheme(url: &str) -> Self {
+        let scheme = url.split(':').next().unwrap_or_default();
+        Self::Url(format!(
+            "'{scheme}' is no database this binary knows; it knows sqlite, postgres and mysql"
+        ))
+    }
 }
 
 /// A unique key of the log (R44).

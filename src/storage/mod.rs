@@ -7,8 +7,9 @@
 //!
 //! A database implements two traits: `BatchStore` writes a batch in one transaction, `Reads`
 //! answers a batch of questions. All else is shared: what may be in a batch (`batch`), what
-//! follows when it fails (`writer`), rows (`rows`), what the database says of itself
-//! (`meta`), and [`Storage`], which implements the kernel's ports.
+//! follows when it fails (`writer`), rows (`rows`), the statements that read (`sql`), what the
+//! database says of itself (`meta`), how a server is opened and its connections are kept
+//! (`server`), and [`Storage`], which implements the kernel's ports.
 //!
 //! All I/O runs on the runtime that is handed in: a connection belongs to the runtime that made
 //! it, and callers live on threads that may be busy with user code. A caller holds a reply
@@ -18,15 +19,19 @@ mod batch;
 mod batcher;
 mod error;
 mod meta;
+mod mysql;
 mod node;
 mod observer;
+mod postgres;
 mod queue;
 mod reader;
 mod readers;
 mod reads;
 mod rows;
+mod server;
 mod settings;
 mod show;
+mod sql;
 mod sqlite;
 mod verify;
 mod writer;
@@ -36,6 +41,6 @@ pub use meta::Meta;
 pub use node::Storage;
 pub use observer::{BatchOutcome, ReadBatch, ReadKind, StorageObserver, Unobserved, WrittenBatch};
 pub use reader::StorageReader;
-pub use settings::{BatchLimits, Durability, QueueLimits, StorageSettings};
+pub use settings::{BatchLimits, Durability, Password, QueueLimits, StorageSettings};
 pub use show::ShownCommit;
 pub use verify::{Finding, Progress, Report, Step};

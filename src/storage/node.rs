@@ -18,14 +18,16 @@ use wow_kernel::ports::{
 };
 
 use super::error::OpenError;
+use super::mysql::{self, MySqlServer};
 use super::observer::StorageObserver;
+use super::postgres::{self, PostgresServer};
 use super::readers::Readers;
 use super::reads::{
     AggregatePage, CheckpointQuestion, PartitionPage, ProbeQuestion, Reads, RequestQuestion,
 };
 use super::settings::StorageSettings;
-use super::sqlite;
 use super::writer::{BatchStore, Writer, WriterHandle};
+use super::{server, sqlite};
 
 /// The storage of one node. It implements [`CommitLog`], [`RequestLookup`], [`History`],
 /// [`SnapshotStore`] and [`CheckpointStore`].
@@ -38,6 +40,13 @@ pub struct Storage {
     stop: CancellationToken,
     /// None once it is closed.
     running: Arc<Mutex<Option<Running>>>,
+}
+
+/// A database that is open.
+pub(super) struct Opened {
+    /// At least one.
+    pub(super) writers: Vec<Box<dyn BatchStore>>,
+    pub(super) reads: Arc<dyn Reads>,
 }
 
 /// The tasks behind the queues, and what has to be ended after them.
@@ -92,46 +101,29 @@ impl Storage {
         if settings.partitions == 0 {
             return Err(OpenError::NoPartitions);
         }
-        // Other databases join here, by the scheme of their URL.
-        if !sqlite::accepts(&settings.url) {
-            let scheme = settings.url.split(':').next().unwrap_or_default();
-            let reason = format!("'{scheme}' is no database this binary knows; it knows sqlite");
-            return Err(OpenError::Url(reason));
-        }
         // On the runtime, for connections belong to where they are made.
-        let opening = runtime.spawn(sqlite::open(settings.clone(), Arc::clone(&observer)));
+        let opening = runtime.spawn(open(settings.clone(), Arc::clone(&observer)));
         let opened = opening
             .await
             .unwrap_or_else(|error| Err(OpenError::Corrupt(format!("opening it failed: {error}"))));
-        let (writer, reads) = opened?;
-        let reads = Arc::new(reads);
-        Ok(Self::start(
-            &settings,
-            runtime,
-            &observer,
-            vec![writer],
-            reads,
-        ))
+        Ok(Self::start(&settings, runtime, &observer, opened?))
     }
 
-    fn start<S: BatchStore>(
+    fn start(
         settings: &StorageSettings,
         runtime: Handle,
         observer: &Arc<dyn StorageObserver>,
-        stores: Vec<S>,
-        reads: Arc<dyn Reads>,
+        opened: Opened,
     ) -> Self {
+        let reads = opened.reads;
         let stop = CancellationToken::new();
         let mut writers = Vec::new();
         let mut writing = Vec::new();
-        for store in stores {
+        for store in opened.writers {
             let (handle, queue) = WriterHandle::new(settings.queue);
             let writer = Writer::new(queue, store, settings.batch, Arc::clone(observer));
             let stop = stop.clone();
-            writing.push(runtime.spawn(async move {
-                let store: Box<dyn BatchStore> = Box::new(writer.run(stop).await);
-                store
-            }));
+            writing.push(runtime.spawn(writer.run(stop)));
             writers.push(handle);
         }
         let (readers, reading) = Readers::start(settings, &runtime, observer, &stop, &reads);
@@ -176,6 +168,35 @@ impl Storage {
     fn writer(&self, partition: PartitionNo) -> &WriterHandle {
         &self.writers[partition.0 as usize % self.writers.len()]
     }
+}
+
+/// Opens the database by the scheme of its URL.
+async fn open(
+    settings: StorageSettings,
+    observer: Arc<dyn StorageObserver>,
+) -> Result<Opened, OpenError> {
+    if sqlite::accepts(&settings.url) {
+        return sqlite::open(settings, observer).await;
+    }
+    if postgres::accepts(&settings.url) {
+        let server = PostgresServer::new(
+            &settings.url,
+            settings.password.as_ref(),
+            settings.connect_timeout,
+            settings.statement_timeout,
+        )?;
+        return server::open(server, settings, observer).await;
+    }
+    if mysql::accepts(&settings.url) {
+        let server = MySqlServer::new(
+            &settings.url,
+            settings.password.as_ref(),
+            settings.connect_timeout,
+            settings.statement_timeout,
+        )?;
+        return server::open(server, settings, observer).await;
+    }
+    Err(OpenError::unknown_scheme(&settings.url))
 }
 
 /// The end of a range that begins after `after`, ends at `up_to` at the latest, and holds at

@@ -2,14 +2,25 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Statement, Value};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, Value};
 use wow_kernel::ports::StorageError;
 
 use super::error::OpenError;
 use super::meta::Meta;
+use super::mysql::{self, MySqlServer};
+use super::postgres::{self, PostgresServer};
 use super::reads::Reads;
+use super::server::{self, Patience};
+use super::settings::Password;
 use super::sqlite;
+
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long a page may take.
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A database that is only read: `wow log show`, `wow log verify`. It takes no lock, so a node
 /// may be running.
@@ -28,15 +39,27 @@ impl fmt::Debug for StorageReader {
 }
 
 impl StorageReader {
-    /// Opens the database that a URL names; creates nothing. Its I/O runs on the runtime on
+    /// Opens the database that a URL names; creates nothing, and waits for no server that is
+    /// away. A password that is given counts instead of the URL's. Its I/O runs on the runtime on
     /// which this is called.
     ///
     /// # Errors
     /// [`OpenError`], above all [`OpenError::Missing`].
-    pub async fn open(url: &str) -> Result<Self, OpenError> {
-        let (database, reads, meta) = sqlite::open_read_only(url).await?;
+    pub async fn open(url: &str, password: Option<&Password>) -> Result<Self, OpenError> {
+        let patience = Patience::new(CONNECT_TIMEOUT, STATEMENT_TIMEOUT);
+        let (database, reads, meta) = if sqlite::accepts(url) {
+            sqlite::open_read_only(url).await?
+        } else if postgres::accepts(url) {
+            let server = PostgresServer::new(url, password, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)?;
+            server::open_read_only(server, patience).await?
+        } else if mysql::accepts(url) {
+            let server = MySqlServer::new(url, password, CONNECT_TIMEOUT, STATEMENT_TIMEOUT)?;
+            server::open_read_only(server, patience).await?
+        } else {
+            return Err(OpenError::unknown_scheme(url));
+        };
         Ok(Self {
-            reads: Arc::new(reads),
+            reads,
             meta,
             database,
         })
@@ -50,15 +73,25 @@ impl StorageReader {
     /// Ends its connections.
     pub async fn close(&self) {
         self.reads.close().await;
+        if let Err(error) = self.database.close_by_ref().await {
+            tracing::warn!(%error, "a connection didn't close cleanly");
+        }
     }
 
-    /// Runs a statement whose text serves every database; its parameters are `$1`, `$2`, ….
+    /// Runs a statement whose text serves every database; its parameters are `$1`, `$2`, …, each
+    /// of them there once, in this order.
     pub(super) async fn query(
         &self,
         text: &str,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<Vec<QueryResult>, StorageError> {
         let backend = self.database.get_database_backend();
+        let text = match backend {
+            DbBackend::MySql => (1..10).fold(text.to_owned(), |text, number| {
+                text.replace(&format!("${number}"), "?")
+            }),
+            _ => text.to_owned(),
+        };
         let statement = Statement::from_sql_and_values(backend, text, values);
         let rows = self.database.query_all_raw(statement).await;
         rows.map_err(|error| StorageError::Unavailable(error.to_string()))

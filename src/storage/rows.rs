@@ -45,7 +45,17 @@ impl<'r> Cells<'r> {
     }
 
     pub(super) fn number<N: TryFrom<i64>>(&mut self) -> Result<N, StorageError> {
-        let number: i64 = self.get()?;
+        let index = self.next;
+        self.next += 1;
+        let unread = |error| StorageError::Corrupt(format!("cell {index}: {error}"));
+        // PostgreSQL reads a partition's number as nothing but the small number that it is.
+        let number = match self.row.try_get_by_index::<i64>(index) {
+            Ok(number) => number,
+            Err(error) => match self.row.try_get_by_index::<i32>(index) {
+                Ok(number) => number.into(),
+                Err(_) => return Err(unread(error)),
+            },
+        };
         N::try_from(number)
             .map_err(|_| StorageError::Corrupt(format!("{number} is out of its range")))
     }
@@ -244,6 +254,14 @@ fn number(number: u64) -> Value {
 /// What serde says of a value that JSON can't hold.
 pub(super) fn json<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
     serde_json::to_string(value)
+}
+
+/// Keys as the one JSON parameter of a statement.
+///
+/// # Errors
+/// Only what JSON can't hold, which no key is.
+pub(super) fn keys<T: Serialize>(keys: &T) -> Result<String, StorageError> {
+    json(keys).map_err(|error| StorageError::Unavailable(error.to_string()))
 }
 
 /// Appends the cells of a row of `commit_log`.

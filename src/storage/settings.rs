@@ -1,18 +1,25 @@
 //! What storage is told when it is opened.
 
+use std::fmt;
 use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 
 /// How storage is opened. Every bound has a value: none is infinite.
 #[derive(Debug, Clone)]
 pub struct StorageSettings {
-    /// Where: `sqlite://path`.
+    /// Where: `sqlite://path`, `postgres://…` or `mysql://…`.
     pub url: String,
+    /// The password of a server's user, where it isn't in the URL.
+    pub password: Option<Password>,
     /// Whether a schema that is behind is migrated.
     pub migrate: bool,
     /// The service's context; another one is refused once the database belongs to one.
     pub context: String,
     /// The number of partitions; another one is refused after the first start.
     pub partitions: u32,
+    /// How many log writers there are, each with a connection; SQLite has one in any case.
+    pub writers: u32,
     /// How many connections read at once.
     pub readers: u32,
     /// What a commit survives.
@@ -26,6 +33,8 @@ pub struct StorageSettings {
     /// How long a statement may take: a batched read as a whole, and a write's wait for another
     /// process that holds a lock of the database. A transaction that writes is never cut.
     pub statement_timeout: Duration,
+    /// Ends the wait for a database that is away.
+    pub give_up: CancellationToken,
 }
 
 impl StorageSettings {
@@ -33,16 +42,40 @@ impl StorageSettings {
     pub fn new(url: impl Into<String>, context: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            password: None,
             migrate: true,
             context: context.into(),
             partitions: 64,
+            writers: 2,
             readers: 4,
             durability: Durability::Full,
             batch: BatchLimits::default(),
             queue: QueueLimits::default(),
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(10),
+            give_up: CancellationToken::new(),
         }
+    }
+}
+
+/// A password, which nothing prints.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password(String);
+
+impl Password {
+    /// Takes one.
+    pub fn new(password: impl Into<String>) -> Self {
+        Self(password.into())
+    }
+
+    pub(super) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(redacted)")
     }
 }
 

@@ -53,6 +53,25 @@ pub(super) trait BatchStore: Send + 'static {
     async fn close(&mut self);
 }
 
+#[async_trait]
+impl BatchStore for Box<dyn BatchStore> {
+    async fn execute(&mut self, batch: &Batch<'_>) -> Result<Written, BatchFault> {
+        (**self).execute(batch).await
+    }
+
+    async fn taken(&mut self, entries: &[&Entry]) -> Result<Vec<Option<UniqueKey>>, StorageError> {
+        (**self).taken(entries).await
+    }
+
+    async fn reset(&mut self) {
+        (**self).reset().await;
+    }
+
+    async fn close(&mut self) {
+        (**self).close().await;
+    }
+}
+
 /// Where appends and saves are handed to a log writer.
 #[derive(Debug, Clone)]
 pub(super) struct WriterHandle {

@@ -109,6 +109,34 @@ fn a_password_is_refused_on_the_command_line() {
 }
 
 #[test]
+fn the_password_of_the_database_comes_from_one_place() {
+    let given = Given::nothing().set("storage.url", "postgres://wow@db/wow");
+    assert_eq!(given.load().storage.password, None);
+    let path = given.write("password", "hunter2\n");
+    let from_file = given.set("storage.password-file", path.to_str().unwrap());
+    let password = from_file.load().storage.password.unwrap();
+    assert_eq!(password.expose(), "hunter2", "a file ends with a newline");
+    let both = from_file.variable("WOW_STORAGE_PASSWORD", "hunter3");
+    let expected = "storage.password-file: WOW_STORAGE_PASSWORD holds one too; take one out";
+    assert_eq!(both.faults(), [expected]);
+
+    let from_variable = Given::nothing()
+        .set("storage.url", "postgres://wow@db/wow")
+        .variable("WOW_STORAGE_PASSWORD", "hunter3");
+    let config = from_variable.load();
+    assert_eq!(
+        config.storage.password.as_ref().unwrap().expose(),
+        "hunter3"
+    );
+    assert!(!format!("{config:?}{}", config.print()).contains("hunter"));
+    let faults = Given::nothing()
+        .variable("WOW__STORAGE__URL", "postgres://wow:hunter4@db/wow")
+        .variable("WOW_STORAGE_PASSWORD", "hunter3")
+        .faults();
+    assert!(faults[0].contains("holds a password too"), "{faults:?}");
+}
+
+#[test]
 fn a_token_comes_from_its_file_or_its_variable() {
     let given = Given::nothing();
     let path = given.write("token", "0123456789abcdef0123456789abcdef\n");
@@ -124,7 +152,7 @@ fn a_token_comes_from_its_file_or_its_variable() {
         .faults();
     assert_eq!(
         both,
-        ["admin.token-file: WOW_ADMIN_TOKEN holds a token too; take one out"]
+        ["admin.token-file: WOW_ADMIN_TOKEN holds one too; take one out"]
     );
     let absent = Given::nothing()
         .set("cluster.token-file", "/nowhere/token")

@@ -23,14 +23,14 @@ use wow_migrations::{SchemaState, migrate, schema_state};
 
 use self::connect::{SqliteFile, path_of};
 use self::lock::FileLock;
-use self::read::SqliteReads;
+use self::read::SqliteSource;
 use self::write::{SqliteWriter, statement};
 use super::error::OpenError;
 use super::meta::{self, Meta};
+use super::node::Opened;
 use super::observer::{StorageObserver, Unobserved};
 use super::reads::Reads;
 use super::settings::{Durability, StorageSettings};
-use super::writer::BatchStore;
 
 /// How long a reader without a node waits for a connection, and for a lock.
 const READ_ONLY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -48,7 +48,7 @@ pub(super) fn accepts(url: &str) -> bool {
 pub(super) async fn open(
     settings: StorageSettings,
     observer: Arc<dyn StorageObserver>,
-) -> Result<(impl BatchStore, impl Reads), OpenError> {
+) -> Result<Opened, OpenError> {
     let file = SqliteFile {
         path: path_of(&settings.url)?,
         durability: settings.durability,
@@ -70,10 +70,11 @@ pub(super) async fn open(
     meta::settle(&connection, &wanted).await?;
     let newest_at = newest_time(&connection).await?;
     let readers = file.readers(settings.readers.max(1)).await?;
-    Ok((
-        SqliteWriter::new(file, connection, newest_at, lock),
-        SqliteReads::new(readers),
-    ))
+    let writer = SqliteWriter::new(file, connection, newest_at, lock);
+    Ok(Opened {
+        writers: vec![Box::new(writer)],
+        reads: Arc::new(SqliteSource::reads(readers)),
+    })
 }
 
 /// Opens a file only to read it, beside the node that writes it or without one.
@@ -82,7 +83,7 @@ pub(super) async fn open(
 /// [`OpenError`].
 pub(super) async fn open_read_only(
     url: &str,
-) -> Result<(DatabaseConnection, impl Reads, Meta), OpenError> {
+) -> Result<(DatabaseConnection, Arc<dyn Reads>, Meta), OpenError> {
     let path = path_of(url)?;
     if !exists(path.clone()).await? {
         return Err(OpenError::Missing(path));
@@ -100,7 +101,8 @@ pub(super) async fn open_read_only(
     }
     let meta = meta::read(&connection).await?;
     let meta = meta.ok_or_else(|| OpenError::Corrupt("no node has used it yet".to_owned()))?;
-    Ok((connection.clone(), SqliteReads::new(connection), meta))
+    let reads = Arc::new(SqliteSource::reads(connection.clone()));
+    Ok((connection, reads, meta))
 }
 
 /// Creates the folder, and takes the lock.
@@ -136,7 +138,7 @@ async fn blocking<T: Send + 'static>(
 
 /// When the newest commit was taken; 0 in an empty log.
 async fn newest_time(connection: &DatabaseConnection) -> Result<EpochMillis, OpenError> {
-    let newest = statement(&statements::NEWEST_TIME, [] as [Value; 0]);
+    let newest = statement(&statements::TEXTS.newest_time, [] as [Value; 0]);
     let row = connection.query_one_raw(newest).await?;
     let newest: Option<i64> = row
         .map(|row| row.try_get_by_index(0))

@@ -1,8 +1,6 @@
 //! A batch in one SQLite transaction.
 //!
-//! Rows go in as multi-row inserts with bound values. Batches have any size, and a text for each
-//! would never be prepared twice; so a batch is cut into chunks of a few sizes whose statements
-//! stay prepared.
+//! Rows go in as multi-row inserts with bound values, in chunks whose statements stay prepared.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -15,24 +13,22 @@ use sea_orm::{
 };
 use wow_kernel::commit::StoredSnapshot;
 use wow_kernel::id::{EpochMillis, PartitionNo, Position};
-use wow_kernel::ports::{AppendReceipt, Checkpoint, StorageError};
+use wow_kernel::ports::{AppendReceipt, StorageError};
 
 use super::super::batch::{Batch, Entry, Written};
 use super::super::error::{BatchFault, Fault, UniqueKey};
 use super::super::rows::{self, Cells, signed};
+use super::super::sql::{CHUNKS, chunks, rival_keys, rivals};
 use super::super::writer::BatchStore;
 use super::connect::SqliteFile;
 use super::fault::{classify, classify_commit};
 use super::lock::FileLock;
 use super::statements;
 
-/// How many rows one statement writes; each batch is cut into these, largest first.
-const CHUNKS: [usize; 4] = [64, 16, 4, 1];
-
-static INSERT_COMMITS: LazyLock<[String; 4]> =
+static INSERT_COMMITS: LazyLock<[String; CHUNKS.len()]> =
     LazyLock::new(|| CHUNKS.map(statements::insert_commits));
 
-static SAVE_SNAPSHOTS: LazyLock<[String; 4]> =
+static SAVE_SNAPSHOTS: LazyLock<[String; CHUNKS.len()]> =
     LazyLock::new(|| CHUNKS.map(statements::save_snapshots));
 
 /// The one writer of a file.
@@ -114,39 +110,12 @@ impl BatchStore for SqliteWriter {
     }
 
     async fn taken(&mut self, entries: &[&Entry]) -> Result<Vec<Option<UniqueKey>>, StorageError> {
-        let keys: Vec<_> = entries
-            .iter()
-            .map(|entry| {
-                let commit = &entry.commit;
-                let key = &commit.key;
-                (
-                    &key.tenant,
-                    &key.aggregate_type,
-                    &key.id,
-                    commit.version,
-                    &commit.request_id,
-                )
-            })
-            .collect();
-        let keys = json(&keys)?;
+        let keys = rival_keys(entries)?;
         let connection = self.connection().await.map_err(|error| classify(&error))?;
         let rows = connection
-            .query_all_raw(statement(&statements::TAKEN, [keys]))
+            .query_all_raw(statement(&statements::TEXTS.taken, [keys]))
             .await;
-        let mut taken = vec![None; entries.len()];
-        for row in rows.map_err(|error| classify(&error))? {
-            let mut cells = Cells::new(&row);
-            let (index, request, version): (usize, bool, bool) =
-                (cells.number()?, cells.get()?, cells.get()?);
-            if let Some(key) = taken.get_mut(index) {
-                *key = match (request, version) {
-                    (true, _) => Some(UniqueKey::Request),
-                    (false, true) => Some(UniqueKey::Version),
-                    (false, false) => None,
-                };
-            }
-        }
-        Ok(taken)
+        rivals(&rows.map_err(|error| classify(&error))?, entries.len())
     }
 
     async fn reset(&mut self) {
@@ -173,7 +142,7 @@ async fn write(
     let receipts = insert(transaction, batch, now).await?;
     save(transaction, &batch.snapshots.earlier, now).await?;
     save(transaction, &batch.snapshots.newest, now).await?;
-    let moved = move_checkpoints(transaction, &batch.checkpoints, now).await?;
+    let moved = move_checkpoints(transaction, batch, now).await?;
     Ok(Written { receipts, moved })
 }
 
@@ -186,75 +155,56 @@ async fn insert(
     if batch.entries.is_empty() {
         return Ok(Vec::new());
     }
-    let mut next = raise_heads(transaction, &batch.entries).await?;
-    let mut receipts = Vec::with_capacity(batch.entries.len());
-    for entry in &batch.entries {
-        let partition = entry.commit.partition;
-        let position = next
-            .get_mut(&partition)
-            .ok_or_else(|| Fault::Refused(format!("there is no partition {partition}")))?;
-        receipts.push(AppendReceipt {
-            position: *position,
-            committed_at: now,
-        });
-        *position += 1;
-    }
-    let mut order = &batch.by_request()[..];
-    for (rows, text) in CHUNKS.iter().zip(&*INSERT_COMMITS) {
-        while let Some((chunk, rest)) = order.split_at_checked(*rows) {
-            let mut values = Vec::with_capacity(rows * 17);
-            for index in chunk {
-                let position = receipts[*index].position;
-                rows::push_commit(&mut values, batch.entries[*index], position, now);
-            }
-            execute(transaction, text, values).await?;
-            order = rest;
+    let before = raise_heads(transaction, batch).await?;
+    let receipts = batch
+        .receipts(&before, now)
+        .map_err(|partition| Fault::Refused(format!("there is no partition {partition}")))?;
+    for (size, chunk) in chunks(&batch.by_request()) {
+        let mut values = Vec::with_capacity(chunk.len() * 17);
+        for index in chunk {
+            let position = receipts[*index].position;
+            rows::push_commit(&mut values, batch.entries[*index], position, now);
         }
+        execute(transaction, &INSERT_COMMITS[size], values).await?;
     }
     Ok(receipts)
 }
 
-/// The first new position of each partition.
+/// Raises the heads; answers with what they were.
 async fn raise_heads(
     transaction: &DatabaseTransaction,
-    entries: &[&Entry],
+    batch: &Batch<'_>,
 ) -> Result<BTreeMap<PartitionNo, Position>, Fault> {
-    let mut counts: BTreeMap<PartitionNo, u64> = BTreeMap::new();
-    for entry in entries {
-        *counts.entry(entry.commit.partition).or_default() += 1;
-    }
+    let counts = batch.partitions();
     let raised: Vec<_> = counts.iter().collect();
-    let raised = json(&raised).map_err(|error| Fault::Refused(error.to_string()))?;
+    let raised = rows::keys(&raised).map_err(|error| Fault::Refused(error.to_string()))?;
     let rows = transaction
         .query_all_raw(statement(&statements::RAISE_HEADS, [raised]))
         .await;
-    let mut next = BTreeMap::new();
+    let mut before = BTreeMap::new();
     for row in rows.map_err(|error| classify(&error))? {
         let mut cells = Cells::new(&row);
         let corrupt = |error: StorageError| Fault::Corrupt(error.to_string());
         let partition = PartitionNo(cells.number().map_err(corrupt)?);
         let head: Position = cells.number().map_err(corrupt)?;
         let count = counts.get(&partition).copied().unwrap_or_default();
-        next.insert(partition, head - count + 1);
+        before.insert(partition, head - count);
     }
-    Ok(next)
+    Ok(before)
 }
 
 async fn save(
     transaction: &DatabaseTransaction,
-    mut snapshots: &[&StoredSnapshot],
+    snapshots: &[&StoredSnapshot],
     now: EpochMillis,
 ) -> Result<(), Fault> {
-    for (rows, text) in CHUNKS.iter().zip(&*SAVE_SNAPSHOTS) {
-        while let Some((chunk, rest)) = snapshots.split_at_checked(*rows) {
-            let mut values = Vec::with_capacity(rows * 19);
-            for snapshot in chunk {
-                rows::push_snapshot(&mut values, snapshot, now)
-                    .map_err(|error| Fault::Refused(error.to_string()))?;
-            }
-            execute(transaction, text, values).await?;
-            snapshots = rest;
+    for (size, chunk) in chunks(snapshots) {
+        let mut values = Vec::with_capacity(chunk.len() * 19);
+        for snapshot in chunk {
+            rows::push_snapshot(&mut values, snapshot, now)
+                .map_err(|error| Fault::Refused(error.to_string()))?;
         }
+        execute(transaction, &SAVE_SNAPSHOTS[size], values).await?;
     }
     Ok(())
 }
@@ -262,38 +212,33 @@ async fn save(
 /// For each checkpoint, whether it moved (R81).
 async fn move_checkpoints(
     transaction: &DatabaseTransaction,
-    checkpoints: &[&Checkpoint],
+    batch: &Batch<'_>,
     now: EpochMillis,
 ) -> Result<Vec<bool>, Fault> {
-    if checkpoints.is_empty() {
+    if batch.checkpoints.is_empty() {
         return Ok(Vec::new());
     }
-    let keys: Vec<_> = checkpoints
-        .iter()
-        .map(|checkpoint| {
-            (
-                &checkpoint.subscription,
-                checkpoint.partition,
-                signed(checkpoint.position),
-                signed(checkpoint.epoch),
-                signed(checkpoint.generation),
-            )
-        })
-        .collect();
-    let keys = json(&keys).map_err(|error| Fault::Refused(error.to_string()))?;
+    let keys = batch.checkpoints.iter().map(|checkpoint| {
+        (
+            &checkpoint.subscription,
+            checkpoint.partition,
+            signed(checkpoint.position),
+            signed(checkpoint.epoch),
+            signed(checkpoint.generation),
+        )
+    });
+    let keys =
+        rows::keys(&keys.collect::<Vec<_>>()).map_err(|error| Fault::Refused(error.to_string()))?;
     let text = &statements::MOVE_CHECKPOINTS;
     let values = [Value::from(keys), Value::from(now)];
     let rows = transaction.query_all_raw(statement(text, values)).await;
-    let mut moved = vec![false; checkpoints.len()];
+    let mut moved = vec![false; batch.checkpoints.len()];
     for row in rows.map_err(|error| classify(&error))? {
         let mut cells = Cells::new(&row);
         let corrupt = |error: StorageError| Fault::Corrupt(error.to_string());
         let subscription: String = cells.get().map_err(corrupt)?;
         let partition = PartitionNo(cells.number().map_err(corrupt)?);
-        let index = checkpoints.iter().position(|checkpoint| {
-            checkpoint.subscription == subscription && checkpoint.partition == partition
-        });
-        if let Some(index) = index {
+        if let Some(index) = batch.checkpoint(&subscription, partition) {
             moved[index] = true;
         }
     }
@@ -315,11 +260,6 @@ pub(super) fn statement<V: Into<Value>>(
     values: impl IntoIterator<Item = V>,
 ) -> Statement {
     Statement::from_sql_and_values(DbBackend::Sqlite, text, values.into_iter().map(Into::into))
-}
-
-/// Keys as the one JSON parameter of a statement.
-pub(super) fn json<T: serde::Serialize>(keys: &T) -> Result<String, StorageError> {
-    rows::json(keys).map_err(|error| StorageError::Unavailable(error.to_string()))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use wow_kernel::ports::{
     AppendError, AppendReceipt, CheckpointStore, CommitLog, SnapshotStore, StorageError,
 };
 
+use super::databases::{Database, on_every_database, on_every_server};
 use super::support::{
     Watch, append_versions, begin, checkpoint, commit, folder, key, open_watched, settings,
     snapshot,
@@ -36,10 +37,8 @@ async fn outcomes(tasks: Vec<JoinHandle<Outcome>>) -> Vec<Outcome> {
     outcomes
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_queued_while_a_batch_committed_goes_in_as_one_transaction() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn what_queued_while_a_batch_committed_goes_in_as_one_transaction(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     hold(&storage, &watch).await;
     let mut appends = Vec::new();
     for number in 0..20 {
@@ -98,10 +97,8 @@ async fn a_batch_takes_a_statement_for_its_heads_and_few_for_its_rows() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_conflict_in_the_middle_of_a_batch_fails_alone() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn a_conflict_in_the_middle_of_a_batch_fails_alone(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     append_versions(&*storage, "old", 2).await;
     hold(&storage, &watch).await;
     let mut appends = Vec::new();
@@ -140,10 +137,8 @@ async fn a_conflict_in_the_middle_of_a_batch_fails_alone() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_entries_of_one_aggregate_in_a_batch_stand_or_fall_together() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn the_entries_of_one_aggregate_in_a_batch_stand_or_fall_together(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     append_versions(&*storage, "stale", 1).await;
     hold(&storage, &watch).await;
     let good = [
@@ -176,10 +171,8 @@ async fn the_entries_of_one_aggregate_in_a_batch_stand_or_fall_together() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn rivals_for_one_version_never_share_a_batch() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn rivals_for_one_version_never_share_a_batch(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     hold(&storage, &watch).await;
     let rivals = [
         queue(&storage, commit("a", 1, "first")).await,
@@ -207,16 +200,14 @@ async fn rivals_for_one_version_never_share_a_batch() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r31_a_full_queue_is_busy_at_once() {
-    let folder = folder();
+async fn r31_a_full_queue_is_busy_at_once(database: Database) {
     let queue_limits = QueueLimits {
         entries: 4,
         ..QueueLimits::default()
     };
     let small = StorageSettings {
         queue: queue_limits,
-        ..settings(folder.path())
+        ..database.settings()
     };
     let (storage, watch) = open_watched(small).await;
     hold(&storage, &watch).await;
@@ -235,16 +226,14 @@ async fn r31_a_full_queue_is_busy_at_once() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r31_a_queue_full_of_bytes_is_busy_too() {
-    let folder = folder();
+async fn r31_a_queue_full_of_bytes_is_busy_too(database: Database) {
     let queue_limits = QueueLimits {
         bytes: 1024,
         ..QueueLimits::default()
     };
     let small = StorageSettings {
         queue: queue_limits,
-        ..settings(folder.path())
+        ..database.settings()
     };
     let (storage, watch) = open_watched(small).await;
     hold(&storage, &watch).await;
@@ -264,10 +253,8 @@ async fn r31_a_queue_full_of_bytes_is_busy_too() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r55_a_caller_that_went_away_changes_nothing() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn r55_a_caller_that_went_away_changes_nothing(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     hold(&storage, &watch).await;
     let gone = queue(&storage, commit("a", 1, "a")).await;
     gone.abort();
@@ -282,10 +269,8 @@ async fn r55_a_caller_that_went_away_changes_nothing() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r34_closing_writes_what_is_queued_and_refuses_what_comes_later() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn r34_closing_writes_what_is_queued_and_refuses_what_comes_later(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     hold(&storage, &watch).await;
     let queued = [
         queue(&storage, commit("a", 1, "a")).await,
@@ -309,3 +294,14 @@ async fn r34_closing_writes_what_is_queued_and_refuses_what_comes_later() {
     );
     storage.close().await;
 }
+
+on_every_database!(
+    what_queued_while_a_batch_committed_goes_in_as_one_transaction,
+    a_conflict_in_the_middle_of_a_batch_fails_alone,
+    the_entries_of_one_aggregate_in_a_batch_stand_or_fall_together,
+    rivals_for_one_version_never_share_a_batch,
+    r31_a_full_queue_is_busy_at_once,
+    r31_a_queue_full_of_bytes_is_busy_too,
+    r55_a_caller_that_went_away_changes_nothing,
+    r34_closing_writes_what_is_queued_and_refuses_what_comes_later,
+);

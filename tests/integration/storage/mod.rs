@@ -7,8 +7,11 @@
 
 mod batches;
 mod conformance;
+mod databases;
 mod full_disk;
 mod opening;
 mod reads;
+mod servers;
 mod support;
+mod texts;
 mod verify;

@@ -3,6 +3,7 @@
 use wow::storage::{OpenError, StorageReader, StorageSettings};
 use wow_kernel::ports::{CheckpointStore, CommitLog, History, PartitionHead, SnapshotStore};
 
+use super::databases::{Database, on_every_database, on_every_server};
 use super::support::{
     append_versions, checkpoint, commit, folder, key, open, settings, snapshot, url,
 };
@@ -18,10 +19,8 @@ async fn the_folder_and_the_file_are_created() {
     assert!(deep.join("wow.db").is_file());
 }
 
-#[tokio::test]
-async fn everything_is_there_after_opening_again() {
-    let folder = folder();
-    let first = open(settings(folder.path())).await.unwrap();
+async fn everything_is_there_after_opening_again(database: Database) {
+    let first = open(database.settings()).await.unwrap();
     append_versions(&first, "a", 3).await;
     SnapshotStore::save(&first, vec![snapshot("a", 2, 2)])
         .await
@@ -30,10 +29,8 @@ async fn everything_is_there_after_opening_again() {
         .await
         .unwrap();
     first.close().await;
-    // What was still in the WAL is in the file, which can be copied by itself.
-    assert!(!folder.path().join("wow.db-wal").exists());
 
-    let again = open(settings(folder.path())).await.unwrap();
+    let again = open(database.settings()).await.unwrap();
     let history = History::load(&again, &key("a")).await.unwrap();
     assert_eq!(history.snapshot.unwrap().version, 2);
     let tail: Vec<_> = history.tail.iter().map(|commit| commit.version).collect();
@@ -52,12 +49,10 @@ async fn everything_is_there_after_opening_again() {
     again.close().await;
 }
 
-#[tokio::test]
-async fn times_never_go_back_even_over_a_restart() {
-    let folder = folder();
+async fn times_never_go_back_even_over_a_restart(database: Database) {
     let mut last = 0;
     for version in 1..=3 {
-        let storage = open(settings(folder.path())).await.unwrap();
+        let storage = open(database.settings()).await.unwrap();
         let receipt = storage
             .append(commit("a", version, &version.to_string()))
             .await
@@ -88,13 +83,11 @@ async fn r70_a_second_node_on_the_same_file_is_refused_until_the_first_is_gone()
     open(settings(folder.path())).await.unwrap().close().await;
 }
 
-#[tokio::test]
-async fn another_partition_count_or_context_is_refused() {
-    let folder = folder();
-    open(settings(folder.path())).await.unwrap().close().await;
+async fn another_partition_count_or_context_is_refused(database: Database) {
+    open(database.settings()).await.unwrap().close().await;
     let other = StorageSettings {
         partitions: 32,
-        ..settings(folder.path())
+        ..database.settings()
     };
     let error = open(other).await.unwrap_err();
     assert!(
@@ -109,27 +102,25 @@ async fn another_partition_count_or_context_is_refused() {
     );
     let other = StorageSettings {
         context: "shop".to_owned(),
-        ..settings(folder.path())
+        ..database.settings()
     };
     let error = open(other).await.unwrap_err();
     assert!(matches!(error, OpenError::Context { .. }), "{error}");
     // A refused start holds nothing.
-    open(settings(folder.path())).await.unwrap().close().await;
+    open(database.settings()).await.unwrap().close().await;
 }
 
-#[tokio::test]
-async fn an_empty_file_is_refused_where_it_must_not_be_migrated() {
-    let folder = folder();
+async fn an_empty_database_is_refused_where_it_must_not_be_migrated(database: Database) {
     let unmigrated = StorageSettings {
         migrate: false,
-        ..settings(folder.path())
+        ..database.settings()
     };
     let error = open(unmigrated.clone()).await.unwrap_err();
     assert!(
         matches!(error, OpenError::SchemaBehind(count) if count > 0),
         "{error}"
     );
-    open(settings(folder.path())).await.unwrap().close().await;
+    open(database.settings()).await.unwrap().close().await;
     open(unmigrated).await.unwrap().close().await;
 }
 
@@ -159,30 +150,43 @@ async fn a_file_that_is_no_database_is_refused() {
 }
 
 #[tokio::test]
-async fn a_url_of_another_database_is_refused_without_its_password() {
+async fn a_url_of_an_unknown_database_is_refused_without_its_password() {
     let folder = folder();
-    let url = "postgres://wow:hunter2@db/wow".to_owned();
+    let url = "oracle://wow:hunter2@db/wow".to_owned();
     let other = StorageSettings {
         url,
         ..settings(folder.path())
     };
     let error = open(other).await.unwrap_err().to_string();
     assert!(
-        error.contains("postgres") && !error.contains("hunter2"),
+        error.contains("oracle") && !error.contains("hunter2"),
         "{error}"
     );
 }
 
 #[tokio::test]
-async fn a_reader_stands_beside_a_running_node_and_creates_nothing() {
+async fn a_reader_creates_no_file() {
     let folder = folder();
-    let missing = StorageReader::open(&url(folder.path())).await.unwrap_err();
+    let missing = StorageReader::open(&url(folder.path()), None).await;
+    let missing = missing.unwrap_err();
     assert!(matches!(missing, OpenError::Missing(_)), "{missing}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
 
-    let node = open(settings(folder.path())).await.unwrap();
+#[tokio::test]
+async fn a_closed_file_can_be_copied_by_itself() {
+    let folder = folder();
+    let storage = open(settings(folder.path())).await.unwrap();
+    append_versions(&storage, "a", 3).await;
+    assert!(folder.path().join("wow.db-wal").exists());
+    storage.close().await;
+    assert!(!folder.path().join("wow.db-wal").exists());
+}
+
+async fn a_reader_stands_beside_a_running_node(database: Database) {
+    let node = open(database.settings()).await.unwrap();
     append_versions(&node, "a", 2).await;
-    let reader = StorageReader::open(&url(folder.path())).await.unwrap();
+    let reader = StorageReader::open(database.url(), None).await.unwrap();
     assert_eq!(reader.meta().partitions, 64);
     append_versions(&node, "b", 1).await;
     let shown = reader.show(&key("b"), 0, 10).await.unwrap();
@@ -195,7 +199,15 @@ async fn a_reader_stands_beside_a_running_node_and_creates_nothing() {
     node.close().await;
 
     // And without one.
-    let reader = StorageReader::open(&url(folder.path())).await.unwrap();
+    let reader = StorageReader::open(database.url(), None).await.unwrap();
     assert_eq!(reader.show(&key("a"), 0, 10).await.unwrap().len(), 2);
     reader.close().await;
 }
+
+on_every_database!(
+    everything_is_there_after_opening_again,
+    times_never_go_back_even_over_a_restart,
+    another_partition_count_or_context_is_refused,
+    an_empty_database_is_refused_where_it_must_not_be_migrated,
+    a_reader_stands_beside_a_running_node,
+);

@@ -7,9 +7,8 @@ use wow::storage::{ReadKind, Storage};
 use wow_kernel::id::{RequestId, TenantId};
 use wow_kernel::ports::{History, RequestLookup, SnapshotStore, StorageError};
 
-use super::support::{
-    Watch, append_versions, begin, folder, key, open_watched, settings, snapshot,
-};
+use super::databases::{Database, on_every_database, on_every_server};
+use super::support::{Watch, append_versions, begin, key, open_watched, snapshot};
 
 /// Asks the first question and holds storage behind it, asks the others, and lets go: the others
 /// have queued by then.
@@ -41,10 +40,8 @@ async fn with_accounts(storage: &Arc<Storage>, count: usize) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r42_look_ups_from_many_lanes_share_one_query() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn r42_look_ups_from_many_lanes_share_one_query(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     with_accounts(&storage, 50).await;
     let found = ask_together(&watch, 50, |number| {
         let storage = storage.clone();
@@ -65,10 +62,8 @@ async fn r42_look_ups_from_many_lanes_share_one_query() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r50_many_cold_lanes_are_loaded_by_three_statements() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn r50_many_cold_lanes_are_loaded_by_three_statements(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     with_accounts(&storage, 40).await;
     let snapshots = (0..20)
         .map(|number| snapshot(&format!("a-{number}"), 1, 1))
@@ -94,10 +89,8 @@ async fn r50_many_cold_lanes_are_loaded_by_three_statements() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r58_second_looks_from_many_lanes_share_their_queries() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn r58_second_looks_from_many_lanes_share_their_queries(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     with_accounts(&storage, 30).await;
     let probes = ask_together(&watch, 30, |number| {
         let storage = storage.clone();
@@ -118,10 +111,8 @@ async fn r58_second_looks_from_many_lanes_share_their_queries() {
     storage.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn r63_open_waits_are_looked_up_together() {
-    let folder = folder();
-    let (storage, watch) = open_watched(settings(folder.path())).await;
+async fn r63_open_waits_are_looked_up_together(database: Database) {
+    let (storage, watch) = open_watched(database.settings()).await;
     let snapshots = (0..20)
         .map(|number| snapshot(&format!("a-{number}"), number, 1))
         .collect();
@@ -140,3 +131,10 @@ async fn r63_open_waits_are_looked_up_together() {
     assert_eq!(watch.statements(), 1);
     storage.close().await;
 }
+
+on_every_database!(
+    r42_look_ups_from_many_lanes_share_one_query,
+    r50_many_cold_lanes_are_loaded_by_three_statements,
+    r58_second_looks_from_many_lanes_share_their_queries,
+    r63_open_waits_are_looked_up_together,
+);

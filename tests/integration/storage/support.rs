@@ -35,9 +35,14 @@ pub(super) fn url(folder: &Path) -> String {
 
 /// The settings of a database in a folder.
 pub(super) fn settings(folder: &Path) -> StorageSettings {
+    settings_of(&url(folder))
+}
+
+/// The settings of a database.
+pub(super) fn settings_of(url: &str) -> StorageSettings {
     StorageSettings {
         partitions: PARTITIONS,
-        ..StorageSettings::new(url(folder), "example")
+        ..StorageSettings::new(url, "example")
     }
 }
 

@@ -1,9 +1,6 @@
 //! `wow log verify`: a clean log is clean, and each kind of damage is found.
 
-use std::path::Path;
-
 use schemars::JsonSchema;
-use sea_orm::{ConnectOptions, ConnectionTrait, Database};
 use serde::{Deserialize, Serialize};
 use wow::prelude::*;
 use wow::storage::{Finding, Report, Step, StorageReader};
@@ -12,13 +9,12 @@ use wow_kernel::partition::partition_of;
 use wow_kernel::ports::{CheckpointStore, CommitLog, SnapshotStore};
 use wow_kernel::registry::Registry;
 
-use super::support::{
-    append_versions, checkpoint, commit, folder, key, open, settings, snapshot, url,
-};
+use super::databases::{Database, on_every_database, on_every_server};
+use super::support::{append_versions, checkpoint, commit, key, open, snapshot};
 
 /// Three accounts with snapshots, and a checkpoint.
-async fn a_log(folder: &Path) {
-    let storage = open(settings(folder)).await.unwrap();
+async fn a_log(database: &Database) {
+    let storage = open(database.settings()).await.unwrap();
     for id in ["a", "b", "c"] {
         append_versions(&storage, id, 4).await;
     }
@@ -32,17 +28,13 @@ async fn a_log(folder: &Path) {
 }
 
 /// Damages a database as no code of ours does.
-async fn damage(folder: &Path, sql: &str) {
-    let mut options = ConnectOptions::new(url(folder));
-    options.sqlx_logging(false);
-    let database = Database::connect(options).await.unwrap();
-    let done = database.execute_unprepared(sql).await.unwrap();
-    assert!(done.rows_affected() > 0, "nothing was damaged by: {sql}");
-    database.close().await.unwrap();
+async fn damage(database: &Database, sql: &str) {
+    let rows = database.run(sql).await;
+    assert!(rows > 0, "nothing was damaged by: {sql}");
 }
 
-async fn verify(folder: &Path, registry: Option<&Registry>) -> Report {
-    let reader = StorageReader::open(&url(folder)).await.unwrap();
+async fn verify(database: &Database, registry: Option<&Registry>) -> Report {
+    let reader = StorageReader::open(database.url(), None).await.unwrap();
     let mut steps = Vec::new();
     let report = reader
         .verify(registry, &mut |progress| steps.push(progress))
@@ -65,11 +57,9 @@ async fn verify(folder: &Path, registry: Option<&Registry>) -> Report {
     report
 }
 
-#[tokio::test]
-async fn a_log_that_nobody_damaged_is_clean() {
-    let folder = folder();
-    a_log(folder.path()).await;
-    let report = verify(folder.path(), None).await;
+async fn a_log_that_nobody_damaged_is_clean(database: Database) {
+    a_log(&database).await;
+    let report = verify(&database, None).await;
     assert_eq!(report.findings, []);
     let counted = (
         report.entries,
@@ -80,24 +70,22 @@ async fn a_log_that_nobody_damaged_is_clean() {
     assert_eq!(counted, (13, 4, 1, 1));
 }
 
-#[tokio::test]
-async fn a_log_is_verified_beside_the_node_that_writes_it() {
-    let folder = folder();
-    a_log(folder.path()).await;
-    let node = open(settings(folder.path())).await.unwrap();
+async fn a_log_is_verified_beside_the_node_that_writes_it(database: Database) {
+    a_log(&database).await;
+    let node = open(database.settings()).await.unwrap();
     append_versions(&node, "e", 2).await;
-    let report = verify(folder.path(), None).await;
+    let report = verify(&database, None).await;
     assert_eq!(report.findings, []);
     assert_eq!(report.entries, 15);
     node.close().await;
 }
 
 /// Damages a fresh log, and checks that just this is found.
-async fn assert_found(sql: &str, expected: &[Finding]) {
-    let folder = folder();
-    a_log(folder.path()).await;
-    damage(folder.path(), sql).await;
-    let report = verify(folder.path(), None).await;
+async fn assert_found(like: &Database, sql: &str, expected: &[Finding]) {
+    let database = like.another().await;
+    a_log(&database).await;
+    damage(&database, sql).await;
+    let report = verify(&database, None).await;
     assert_eq!(report.findings, expected, "{sql}");
 }
 
@@ -105,8 +93,7 @@ fn partition_no(id: &str) -> u32 {
     partition_of(&key(id), PARTITIONS).0
 }
 
-#[tokio::test]
-async fn r80_gaps_and_heads_that_differ_are_found() {
+async fn r80_gaps_and_heads_that_differ_are_found(database: Database) {
     let partition = partition_no("a");
     let head_differs = |head, newest| Finding::HeadDiffers {
         partition,
@@ -126,19 +113,23 @@ async fn r80_gaps_and_heads_that_differ_are_found() {
         },
     ];
     let of_a = "where aggregate_id = 'a' and version";
-    assert_found(&format!("delete from commit_log {of_a} = 2"), &gap).await;
+    assert_found(
+        &database,
+        &format!("delete from commit_log {of_a} = 2"),
+        &gap,
+    )
+    .await;
     let shorter = format!("delete from commit_log {of_a} = 4");
-    assert_found(&shorter, &[head_differs(4, 3)]).await;
+    assert_found(&database, &shorter, &[head_differs(4, 3)]).await;
     let raised =
         format!("update log_partition set head = head + 2 where partition_no = {partition}");
-    assert_found(&raised, &[head_differs(6, 4)]).await;
+    assert_found(&database, &raised, &[head_differs(6, 4)]).await;
     let strayed = format!("update commit_log set partition_no = 64, position = 1 {of_a} = 4");
     let stray = Finding::StrayPartition { entries: 1 };
-    assert_found(&strayed, &[head_differs(4, 3), stray]).await;
+    assert_found(&database, &strayed, &[head_differs(4, 3), stray]).await;
 }
 
-#[tokio::test]
-async fn entries_of_another_partition_are_found() {
+async fn entries_of_another_partition_are_found(database: Database) {
     let misplaced: Vec<_> = (1..=4)
         .map(|version| Finding::Misplaced {
             aggregate: "(0)/account/x".to_owned(),
@@ -148,44 +139,45 @@ async fn entries_of_another_partition_are_found() {
         })
         .collect();
     let renamed = "update commit_log set aggregate_id = 'x' where aggregate_id = 'a'";
-    assert_found(renamed, &misplaced).await;
+    assert_found(&database, renamed, &misplaced).await;
 }
 
-#[tokio::test]
-async fn r81_a_checkpoint_beyond_the_head_is_found() {
+async fn r81_a_checkpoint_beyond_the_head_is_found(database: Database) {
     let beyond = Finding::CheckpointBeyondHead {
         subscription: "snapshot".to_owned(),
         partition: partition_no("a"),
         position: 5,
         head: 4,
     };
-    assert_found("update checkpoint set position = 5", &[beyond]).await;
+    assert_found(&database, "update checkpoint set position = 5", &[beyond]).await;
 }
 
-#[tokio::test]
-async fn r84_a_snapshot_that_the_log_does_not_know_is_found() {
+async fn r84_a_snapshot_that_the_log_does_not_know_is_found(database: Database) {
     let aggregate = || "(0)/account/d".to_owned();
     let beyond = Finding::SnapshotBeyondLog {
         aggregate: aggregate(),
         version: 2,
         newest: 1,
     };
-    assert_found("update snapshot set version = 2", &[beyond]).await;
+    assert_found(&database, "update snapshot set version = 2", &[beyond]).await;
     let misplaced = Finding::SnapshotMisplaced {
         aggregate: aggregate(),
         version: 1,
     };
-    assert_found("update snapshot set position = position + 1", &[misplaced]).await;
+    assert_found(
+        &database,
+        "update snapshot set position = position + 1",
+        &[misplaced],
+    )
+    .await;
 }
 
-#[tokio::test]
-async fn rows_that_cannot_be_read_are_named_and_the_rest_is_looked_at() {
-    let folder = folder();
-    a_log(folder.path()).await;
+async fn rows_that_cannot_be_read_are_named_and_the_rest_is_looked_at(database: Database) {
+    a_log(&database).await;
     let unreadable = "update commit_log set events = '[{' where aggregate_id = 'a' and version = 2";
-    damage(folder.path(), unreadable).await;
-    damage(folder.path(), "update snapshot set tags = 'none'").await;
-    let report = verify(folder.path(), None).await;
+    damage(&database, unreadable).await;
+    damage(&database, "update snapshot set tags = 'none'").await;
+    let report = verify(&database, None).await;
     assert_eq!(report.entries, 13);
     let [entry, .., snapshot] = &report.findings[..] else {
         panic!("both have to be found: {report:?}");
@@ -241,8 +233,8 @@ impl Decide<Deposit> for Account {
 }
 
 /// An account at version 4, with the snapshot that the log gives.
-async fn a_replayable_log(folder: &Path) -> Registry {
-    let storage = open(settings(folder)).await.unwrap();
+async fn a_replayable_log(database: &Database) -> Registry {
+    let storage = open(database.settings()).await.unwrap();
     append_versions(&storage, "a", 4).await;
     let commits = storage
         .read_aggregate(&key("a"), 0, u64::MAX, 10)
@@ -264,32 +256,29 @@ async fn a_replayable_log(folder: &Path) -> Registry {
         .unwrap()
 }
 
-#[tokio::test]
-async fn r84_a_snapshot_is_what_the_log_replayed_gives() {
-    let folder = folder();
-    let registry = a_replayable_log(folder.path()).await;
-    let report = verify(folder.path(), Some(&registry)).await;
+async fn r84_a_snapshot_is_what_the_log_replayed_gives(database: Database) {
+    let registry = a_replayable_log(&database).await;
+    let report = verify(&database, Some(&registry)).await;
     assert_eq!((report.findings, report.replayed), (vec![], 1));
 }
 
-#[tokio::test]
-async fn r84_a_snapshot_that_differs_from_the_log_is_found_with_where() {
+async fn r84_a_snapshot_that_differs_from_the_log_is_found_with_where(database: Database) {
     for (sql, path) in [
         (
             "update snapshot set state = '{\"balance\":11}'",
             "state.balance",
         ),
-        ("update snapshot set deleted = 1", "deleted"),
+        ("update snapshot set deleted = true", "deleted"),
         ("update snapshot set operator = 'mallory'", "operator"),
         (
             "update commit_log set events = replace(events, '3', '4')",
             "state.balance",
         ),
     ] {
-        let folder = folder();
-        let registry = a_replayable_log(folder.path()).await;
-        damage(folder.path(), sql).await;
-        let report = verify(folder.path(), Some(&registry)).await;
+        let database = database.another().await;
+        let registry = a_replayable_log(&database).await;
+        damage(&database, sql).await;
+        let report = verify(&database, Some(&registry)).await;
         let differs = Finding::SnapshotDiffers {
             aggregate: "(0)/account/a".to_owned(),
             version: 4,
@@ -299,34 +288,32 @@ async fn r84_a_snapshot_that_differs_from_the_log_is_found_with_where() {
     }
 }
 
-#[tokio::test]
-async fn r50_snapshots_of_another_revision_or_an_unknown_type_are_counted_and_not_compared() {
-    let folder = folder();
-    let registry = a_replayable_log(folder.path()).await;
+async fn r50_snapshots_of_another_revision_or_an_unknown_type_are_counted_and_not_compared(
+    database: Database,
+) {
+    let registry = a_replayable_log(&database).await;
     damage(
-        folder.path(),
+        &database,
         "update snapshot set state_revision = 7, state = 'none'",
     )
     .await;
-    let report = verify(folder.path(), Some(&registry)).await;
+    let report = verify(&database, Some(&registry)).await;
     assert_eq!((report.findings, report.replayed), (vec![], 0));
     assert_eq!(report.skipped, [("other-state-revision", 1)].into());
 
     let empty = RegistryBuilder::new("example").build().unwrap();
-    let report = verify(folder.path(), Some(&empty)).await;
+    let report = verify(&database, Some(&empty)).await;
     assert_eq!(report.skipped, [("type-unknown", 1)].into());
 }
 
-#[tokio::test]
-async fn r50_a_log_that_cannot_be_replayed_is_found() {
-    let folder = folder();
-    let registry = a_replayable_log(folder.path()).await;
+async fn r50_a_log_that_cannot_be_replayed_is_found(database: Database) {
+    let registry = a_replayable_log(&database).await;
     damage(
-        folder.path(),
+        &database,
         "update commit_log set events = replace(events, 'amount', 'sum')",
     )
     .await;
-    let report = verify(folder.path(), Some(&registry)).await;
+    let report = verify(&database, Some(&registry)).await;
     let [
         Finding::ReplayFailed {
             version: 4, reason, ..
@@ -337,3 +324,17 @@ async fn r50_a_log_that_cannot_be_replayed_is_found() {
     };
     assert!(reason.contains("deposited"), "{reason}");
 }
+
+on_every_database!(
+    a_log_that_nobody_damaged_is_clean,
+    a_log_is_verified_beside_the_node_that_writes_it,
+    r80_gaps_and_heads_that_differ_are_found,
+    entries_of_another_partition_are_found,
+    r81_a_checkpoint_beyond_the_head_is_found,
+    r84_a_snapshot_that_the_log_does_not_know_is_found,
+    rows_that_cannot_be_read_are_named_and_the_rest_is_looked_at,
+    r84_a_snapshot_is_what_the_log_replayed_gives,
+    r84_a_snapshot_that_differs_from_the_log_is_found_with_where,
+    r50_snapshots_of_another_revision_or_an_unknown_type_are_counted_and_not_compared,
+    r50_a_log_that_cannot_be_replayed_is_found,
+);

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use wow::config::Config;
 use wow::kernel::id::{AggregateId, AggregateKey, AggregateType, TenantId};
 use wow::prelude::*;
-use wow::storage::{Progress, Report, ShownCommit, StorageReader};
+use wow::storage::{Password, Progress, Report, ShownCommit, StorageReader};
 
 use super::error::Failure;
 use super::{Global, output};
@@ -70,7 +70,10 @@ pub(super) fn run(arguments: LogArguments, global: Global) -> Result<(), Failure
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let reader = StorageReader::open(config.storage.url.expose()).await?;
+        let storage = &config.storage;
+        let password = storage.password.as_ref();
+        let password = password.map(|password| Password::new(password.expose()));
+        let reader = StorageReader::open(storage.url.expose(), password.as_ref()).await?;
         let done = match arguments.command {
             LogCommand::Show(arguments) => show(&reader, &arguments).await,
             LogCommand::Verify(arguments) => verify(&reader, &config, &arguments).await,

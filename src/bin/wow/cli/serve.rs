@@ -1,8 +1,10 @@
 //! `wow serve`: runs the node until it is told to stop.
 
 use clap::Args;
-use wow::node::StopSignal;
+use tokio_util::sync::CancellationToken;
+use wow::node::{NodeError, StopSignal};
 use wow::prelude::*;
+use wow::storage::OpenError;
 
 use super::Global;
 use super::error::Failure;
@@ -26,12 +28,29 @@ pub(super) fn run(_arguments: &ServeArguments, global: Global) -> Result<(), Fai
         .build()?;
     runtime.block_on(async {
         // First of all, so that a stop is in order however early it comes.
-        let signal = StopSignal::listen()?;
-        let node = NodeBuilder::from_config(config)
+        let mut signal = StopSignal::listen()?;
+        let give_up = CancellationToken::new();
+        let start = NodeBuilder::from_config(config)
             .types(domains::register)
             .services(domains::provide)
-            .start()
-            .await?;
+            .give_up_on(give_up.clone())
+            .start();
+        let mut start = std::pin::pin!(start);
+        let node = tokio::select! {
+            started = &mut start => started?,
+            _ = signal.received() => {
+                // A start that waits for its database ends; any other is soon done.
+                give_up.cancel();
+                match start.await {
+                    Ok(node) => {
+                        node.stop().await;
+                    }
+                    Err(NodeError::Storage(OpenError::GivenUp)) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                return Ok(());
+            }
+        };
         output::print(&greeting(&node))?;
         node.run_until(signal).await;
         Ok(())
