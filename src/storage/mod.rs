@@ -9,7 +9,7 @@
 //! answers a batch of questions. All else is shared: what may be in a batch (`batch`), what
 //! follows when it fails (`writer`), rows (`rows`), the statements that read (`sql`), what the
 //! database says of itself (`meta`), how a server is opened and its connections are kept
-//! (`server`), and [`Storage`], which implements the kernel's ports.
+//! (`server`), leases on a connection of their own (`leases`), and [`Storage`], which implements the kernel's ports.
 //!
 //! All I/O runs on the runtime that is handed in: a connection belongs to the runtime that made
 //! it, and callers live on threads that may be busy with user code. A caller holds a reply
@@ -18,6 +18,7 @@
 mod batch;
 mod batcher;
 mod error;
+mod leases;
 mod meta;
 mod mysql;
 mod node;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::runtime::Handle;
@@ -14,10 +15,12 @@ use wow_kernel::id::{
 };
 use wow_kernel::ports::{
     AppendError, AppendReceipt, Checkpoint, CheckpointStore, ColdHistory, CommitLog, History,
-    PartitionHead, Probe, RequestLookup, SnapshotStore, StorageError,
+    LeaseStore, Member, MemberClaim, PartitionHead, PartitionLease, Probe, RequestLookup,
+    SnapshotStore, StorageError,
 };
 
 use super::error::OpenError;
+use super::leases::{LeaseSource, SqlLeases};
 use super::mysql::{self, MySqlServer};
 use super::observer::StorageObserver;
 use super::postgres::{self, PostgresServer};
@@ -30,12 +33,13 @@ use super::writer::{BatchStore, Writer, WriterHandle};
 use super::{server, sqlite};
 
 /// The storage of one node. It implements [`CommitLog`], [`RequestLookup`], [`History`],
-/// [`SnapshotStore`] and [`CheckpointStore`].
+/// [`SnapshotStore`], [`CheckpointStore`] and [`LeaseStore`].
 pub struct Storage {
     partitions: u32,
     /// A partition is always with the same writer, so an aggregate is too.
     writers: Vec<WriterHandle>,
     readers: Readers,
+    leases: SqlLeases,
     runtime: Handle,
     stop: CancellationToken,
     /// None once it is closed.
@@ -47,6 +51,7 @@ pub(super) struct Opened {
     /// At least one.
     pub(super) writers: Vec<Box<dyn BatchStore>>,
     pub(super) reads: Arc<dyn Reads>,
+    pub(super) leases: LeaseSource,
 }
 
 /// The tasks behind the queues, and what has to be ended after them.
@@ -136,6 +141,7 @@ impl Storage {
             partitions: settings.partitions,
             writers,
             readers,
+            leases: SqlLeases::new(opened.leases, runtime.clone()),
             runtime,
             stop,
             running: Arc::new(Mutex::new(Some(running))),
@@ -163,6 +169,7 @@ impl Storage {
         if let Err(error) = closing.await {
             tracing::error!(%error, "storage didn't close cleanly");
         }
+        self.leases.close().await;
     }
 
     fn writer(&self, partition: PartitionNo) -> &WriterHandle {
@@ -324,5 +331,40 @@ impl CheckpointStore for Storage {
 
     async fn save(&self, checkpoint: Checkpoint) -> Result<bool, StorageError> {
         self.writer(checkpoint.partition).move_to(checkpoint).await
+    }
+}
+
+#[async_trait]
+impl LeaseStore for Storage {
+    async fn claim(&self, member: &Member, ttl: Duration) -> Result<MemberClaim, StorageError> {
+        self.leases.claim(member, ttl).await
+    }
+
+    async fn renew(&self, member: &Member, ttl: Duration) -> Result<bool, StorageError> {
+        self.leases.renew(member, ttl).await
+    }
+
+    async fn view(&self) -> Result<(Vec<Member>, Vec<PartitionLease>), StorageError> {
+        self.leases.view().await
+    }
+
+    async fn take(
+        &self,
+        owner: &Member,
+        seen: &[PartitionLease],
+    ) -> Result<Vec<PartitionLease>, StorageError> {
+        self.leases.take(owner, seen).await
+    }
+
+    async fn release(
+        &self,
+        owner: &Member,
+        partitions: &[PartitionNo],
+    ) -> Result<(), StorageError> {
+        self.leases.release(owner, partitions).await
+    }
+
+    async fn leave(&self, member: &Member) -> Result<(), StorageError> {
+        self.leases.leave(member).await
     }
 }

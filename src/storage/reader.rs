@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, Value};
+use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Value};
 use wow_kernel::ports::StorageError;
 
 use super::error::OpenError;
@@ -14,6 +14,7 @@ use super::postgres::{self, PostgresServer};
 use super::reads::Reads;
 use super::server::{self, Patience};
 use super::settings::Password;
+use super::sql::numbered;
 use super::sqlite;
 
 /// How long connecting may take.
@@ -78,21 +79,14 @@ impl StorageReader {
         }
     }
 
-    /// Runs a statement whose text serves every database; its parameters are `$1`, `$2`, …, each
-    /// of them there once, in this order.
+    /// Runs a statement whose text serves every database (`sql::numbered`).
     pub(super) async fn query(
         &self,
         text: &str,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<Vec<QueryResult>, StorageError> {
         let backend = self.database.get_database_backend();
-        let text = match backend {
-            DbBackend::MySql => (1..10).fold(text.to_owned(), |text, number| {
-                text.replace(&format!("${number}"), "?")
-            }),
-            _ => text.to_owned(),
-        };
-        let statement = Statement::from_sql_and_values(backend, text, values);
+        let statement = numbered(backend, text, values);
         let rows = self.database.query_all_raw(statement).await;
         rows.map_err(|error| StorageError::Unavailable(error.to_string()))
     }

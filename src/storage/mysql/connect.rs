@@ -106,16 +106,29 @@ impl MySqlServer {
         })
     }
 
-    /// One connection for migrations and people's reads, which may take long.
-    pub(super) async fn pool(&self) -> Result<DatabaseConnection, DbErr> {
+    /// One connection, whose statements may wait so long for others.
+    pub(super) async fn pool(&self, limit: Option<Duration>) -> Result<DatabaseConnection, DbErr> {
+        let limits = limit.map(|limit| {
+            let seconds = limit.as_secs().max(1);
+            format!(
+                "set session innodb_lock_wait_timeout = {seconds}, lock_wait_timeout = {seconds}"
+            )
+        });
         let pool = MySqlPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(self.connect_timeout)
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
-            .after_connect(|connection, _| {
-                Box::pin(async move { connection.execute(ISOLATION).await.map(|_| ()) })
+            .after_connect(move |connection, _| {
+                let limits = limits.clone();
+                Box::pin(async move {
+                    connection.execute(ISOLATION).await?;
+                    if let Some(limits) = limits {
+                        connection.execute(AssertSqlSafe(limits)).await?;
+                    }
+                    Ok(())
+                })
             })
             .connect_with(self.options.clone())
             .await

@@ -10,6 +10,8 @@ mod fault;
 mod statements;
 mod write;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use sea_orm::sqlx::{self, Connection as _, Error as DriverError};
 use sea_orm::{DatabaseConnection, DbErr, QueryResult};
@@ -86,7 +88,7 @@ impl Server for MySqlServer {
         write::write(session, batch, newest_at, commit).await
     }
 
-    async fn database(&self) -> Result<DatabaseConnection, DbErr> {
-        self.pool().await
+    async fn database(&self, limit: Option<Duration>) -> Result<DatabaseConnection, DbErr> {
+        self.pool(limit).await
     }
 }

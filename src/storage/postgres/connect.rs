@@ -61,23 +61,26 @@ impl PostgresServer {
 
     /// How writers and readers connect.
     pub(super) fn options(&self) -> PgConnectOptions {
-        let limit = self.statement_timeout.as_millis().to_string();
-        self.plain()
-            .options([
-                ("statement_timeout", &*limit),
-                ("lock_timeout", &*limit),
-                ("idle_in_transaction_session_timeout", &*limit),
-            ])
-            .options([
-                // A statement is planned once, for a log of any size: through the indexes, whatever
-                // the tables' statistics said at that moment. Its keys come as one parameter,
-                // of which a plan for one call knows no more.
-                ("plan_cache_mode", "force_generic_plan"),
-                ("enable_seqscan", "off"),
-                ("enable_hashjoin", "off"),
-                ("enable_mergejoin", "off"),
-                ("jit", "off"),
-            ])
+        self.limited(self.statement_timeout).options([
+            // A statement is planned once, for a log of any size: through the indexes, whatever
+            // the tables' statistics said at that moment. Its keys come as one parameter,
+            // of which a plan for one call knows no more.
+            ("plan_cache_mode", "force_generic_plan"),
+            ("enable_seqscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("jit", "off"),
+        ])
+    }
+
+    /// The server's own time-outs.
+    fn limited(&self, limit: Duration) -> PgConnectOptions {
+        let limit = limit.as_millis().to_string();
+        self.plain().options([
+            ("statement_timeout", &*limit),
+            ("lock_timeout", &*limit),
+            ("idle_in_transaction_session_timeout", &*limit),
+        ])
     }
 
     /// What holds for every connection.
@@ -93,15 +96,16 @@ impl PostgresServer {
         ])
     }
 
-    /// One connection for migrations and people's reads, which may take long.
-    pub(super) async fn pool(&self) -> Result<DatabaseConnection, DbErr> {
+    /// One connection, whose statements may take so long.
+    pub(super) async fn pool(&self, limit: Option<Duration>) -> Result<DatabaseConnection, DbErr> {
+        let options = limit.map_or_else(|| self.plain(), |limit| self.limited(limit));
         let pool = PgPoolOptions::new()
             .max_connections(1)
             .acquire_timeout(self.connect_timeout)
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
-            .connect_with(self.plain())
+            .connect_with(options)
             .await
             .map_err(|error| DbErr::Conn(RuntimeErr::SqlxError(Arc::new(error))))?;
         Ok(SqlxPostgresConnector::from_sqlx_postgres_pool(pool))

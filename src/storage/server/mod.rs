@@ -100,11 +100,12 @@ pub(in crate::storage) trait Server:
         commit: &CommitSent,
     ) -> Result<Written, WriteFault>;
 
-    /// One connection without time-outs, for migrations and for people's reads.
+    /// One connection, whose statements may take so long: for migrations, for people's reads, both
+    /// without a limit, and for leases.
     ///
     /// # Errors
     /// What the driver says.
-    async fn database(&self) -> Result<DatabaseConnection, DbErr>;
+    async fn database(&self, limit: Option<Duration>) -> Result<DatabaseConnection, DbErr>;
 }
 
 /// Whether the statement that commits a batch was sent: after that, silence says nothing (R54).

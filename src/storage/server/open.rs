@@ -8,6 +8,7 @@ use sea_orm::{DatabaseConnection, DbErr, RuntimeErr};
 use wow_migrations::{SchemaError, SchemaState, migrate, schema_state};
 
 use super::super::error::OpenError;
+use super::super::leases::LeaseSource;
 use super::super::meta::{self, Meta};
 use super::super::node::Opened;
 use super::super::observer::{StorageObserver, Unobserved};
@@ -97,9 +98,19 @@ async fn open_once<S: Server>(
         patience,
         Arc::clone(observer),
     );
+    let leases = server.clone();
+    let deadline = settings.connect_timeout;
     Ok(Opened {
         writers,
         reads: Arc::new(SqlReads::new(readers)),
+        leases: LeaseSource {
+            connect: Arc::new(move || {
+                let server = leases.clone();
+                Box::pin(async move { server.database(Some(deadline)).await })
+            }),
+            turn: None,
+            deadline,
+        },
     })
 }
 
@@ -113,7 +124,7 @@ pub(in crate::storage) async fn open_read_only<S: Server>(
     patience: Patience,
 ) -> Result<(DatabaseConnection, Arc<dyn Reads>, Meta), OpenError> {
     let connection = connect(&server, patience).await.map_err(failed)?;
-    let database = server.database().await?;
+    let database = server.database(None).await?;
     if let SchemaState::Pending(pending) = schema_state(&database).await? {
         return Err(OpenError::SchemaBehind(pending.len()));
     }
@@ -131,7 +142,7 @@ async fn prepare<S: Server>(
     patience: Patience,
 ) -> Result<(), OpenError> {
     let lock = lock(server, patience).await?;
-    let database = server.database().await?;
+    let database = server.database(None).await?;
     let prepared = async {
         if settings.migrate {
             migrate(&database).await?;

@@ -17,7 +17,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use sea_orm::{ConnectionTrait, DatabaseConnection, Value};
+use tokio::sync::Mutex;
 use wow_kernel::id::EpochMillis;
 use wow_migrations::{SchemaState, migrate, schema_state};
 
@@ -26,6 +28,7 @@ use self::lock::FileLock;
 use self::read::SqliteSource;
 use self::write::{SqliteWriter, statement};
 use super::error::OpenError;
+use super::leases::LeaseSource;
 use super::meta::{self, Meta};
 use super::node::Opened;
 use super::observer::{StorageObserver, Unobserved};
@@ -70,10 +73,23 @@ pub(super) async fn open(
     meta::settle(&connection, &wanted).await?;
     let newest_at = newest_time(&connection).await?;
     let readers = file.readers(settings.readers.max(1)).await?;
-    let writer = SqliteWriter::new(file, connection, newest_at, lock);
+    let turn = Arc::new(Mutex::new(()));
+    let leases = file.clone();
+    let connect = move || {
+        let file = leases.clone();
+        let connect: BoxFuture<'static, _> = Box::pin(async move { file.writer().await });
+        connect
+    };
+    let deadline = settings.statement_timeout;
+    let writer = SqliteWriter::new(file, connection, newest_at, lock, Arc::clone(&turn));
     Ok(Opened {
         writers: vec![Box::new(writer)],
         reads: Arc::new(SqliteSource::reads(readers)),
+        leases: LeaseSource {
+            connect: Arc::new(connect),
+            turn: Some(turn),
+            deadline,
+        },
     })
 }
 

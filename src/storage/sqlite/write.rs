@@ -3,7 +3,7 @@
 //! Rows go in as multi-row inserts with bound values, in chunks whose statements stay prepared.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
@@ -11,6 +11,7 @@ use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr,
     SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait, Value,
 };
+use tokio::sync::Mutex;
 use wow_kernel::commit::StoredSnapshot;
 use wow_kernel::id::{EpochMillis, PartitionNo, Position};
 use wow_kernel::ports::{AppendReceipt, StorageError};
@@ -41,6 +42,8 @@ pub(super) struct SqliteWriter {
     newest_at: EpochMillis,
     /// Held as long as anything may still be written.
     _lock: FileLock,
+    /// Taken for each transaction, in turn with the leases.
+    turn: Arc<Mutex<()>>,
 }
 
 impl SqliteWriter {
@@ -49,12 +52,14 @@ impl SqliteWriter {
         connection: DatabaseConnection,
         newest_at: EpochMillis,
         lock: FileLock,
+        turn: Arc<Mutex<()>>,
     ) -> Self {
         Self {
             file,
             connection: Some(connection),
             newest_at,
             _lock: lock,
+            turn,
         }
     }
 
@@ -82,6 +87,8 @@ impl BatchStore for SqliteWriter {
     async fn execute(&mut self, batch: &Batch<'_>) -> Result<Written, BatchFault> {
         let unavailable = |error: DbErr| BatchFault::Unavailable(error.to_string());
         let connection = self.connection().await.map_err(unavailable)?;
+        let turn = Arc::clone(&self.turn);
+        let _turn = turn.lock().await;
         let now = self.now();
         // A deferred transaction would ask for the write lock in its middle, and fail there.
         let immediate = TransactionOptions {

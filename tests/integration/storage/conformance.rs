@@ -16,15 +16,19 @@ async fn stores(database: Database) -> Stores {
         ..database.settings()
     };
     let storage: Arc<Storage> = Arc::new(open(settings).await.unwrap());
-    Stores {
-        log: Some(storage.clone()),
-        history: Some(storage.clone()),
-        requests: Some(storage.clone()),
-        snapshots: Some(storage.clone()),
-        checkpoints: Some(storage),
-        ..Stores::default()
-    }
-    .guarded_by(database)
+    let database = Arc::new(database);
+    let passing = Arc::clone(&database);
+    Stores::of(storage)
+        .with_time_async(move |duration| {
+            let database = Arc::clone(&passing);
+            async move {
+                let millis = duration.as_millis();
+                let sql =
+                    format!("update member set lease_expires_at = lease_expires_at - {millis}");
+                database.run(&sql).await;
+            }
+        })
+        .guarded_by(database)
 }
 
 macro_rules! suites {
@@ -59,6 +63,11 @@ macro_rules! suites {
             #[tokio::test(flavor = "multi_thread")]
             async fn is_a_checkpoint_store() {
                 conformance::checkpoint_store::suite(fresh).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn is_a_lease_store() {
+                conformance::lease_store::suite(fresh).await;
             }
         })*
     };

@@ -41,7 +41,8 @@ async fn writer() -> (SqliteWriter, TempDir) {
         context: "example".to_owned(),
     };
     meta::settle(&connection, &meta).await.unwrap();
-    (SqliteWriter::new(file, connection, 0, lock), folder)
+    let turn = Arc::new(Mutex::new(()));
+    (SqliteWriter::new(file, connection, 0, lock, turn), folder)
 }
 
 fn entry(partition: u32, id: &str, version: Version, body: &str) -> Entry {
