@@ -63,6 +63,7 @@
 //! | [`config`] | every setting, from file, environment and command line |
 //! | [`http`], [`admin`] | the public port, and the operators' |
 //! | [`storage`] | log, snapshots and checkpoints in a database |
+//! | [`cluster`] | what the nodes of one service say to each other |
 //! | [`access`], [`telemetry`] | who calls; what is logged |
 //! | [`kernel`] | the rules: what is true on any node |
 //!
@@ -75,6 +76,7 @@ extern crate self as wow;
 
 pub mod access;
 pub mod admin;
+pub mod cluster;
 pub mod config;
 pub mod http;
 pub mod node;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use tokio::runtime::{Handle, Runtime};
 use tokio_util::sync::CancellationToken;
 use wow_kernel::memory::MemoryStore;
-use wow_kernel::ports::{CheckpointStore, Clock, CommitLog, History, RequestLookup, SnapshotStore};
+use wow_kernel::ports::{
+    CheckpointStore, Clock, CommitLog, History, LeaseStore, RequestLookup, SnapshotStore,
+};
 
 use super::builder::NodeError;
 use crate::config::{Backend as BackendKind, Config, Synchronous};
@@ -19,6 +21,8 @@ pub(super) struct StorePorts {
     pub(super) requests: Arc<dyn RequestLookup>,
     pub(super) snapshots: Arc<dyn SnapshotStore>,
     pub(super) checkpoints: Arc<dyn CheckpointStore>,
+    /// None where storage is this node's alone.
+    pub(super) leases: Option<Arc<dyn LeaseStore>>,
 }
 
 impl StorePorts {
@@ -32,6 +36,7 @@ impl StorePorts {
             requests: store.clone(),
             snapshots: store.clone(),
             checkpoints: store.clone(),
+            leases: None,
         }
     }
 }
@@ -80,7 +85,11 @@ impl Backend {
         };
         let storage = Arc::new(Storage::open(settings, handle, observer).await?);
         backend.storage = Some(Arc::clone(&storage));
-        Ok((backend, StorePorts::of(&storage)))
+        let mut ports = StorePorts::of(&storage);
+        if config.storage.url.backend().is_shared() {
+            ports.leases = Some(storage);
+        }
+        Ok((backend, ports))
     }
 
     /// The runtime on which storage and blocking command functions run.

@@ -17,6 +17,7 @@ use wow_kernel::read::Reader;
 use wow_kernel::registry::{Registry, RegistryBuilder, RegistryError};
 
 use super::backend::{Backend, StorePorts};
+use super::cluster::{Cluster, membership};
 use super::gateway::{NodeReadiness, OpenAccess, TokenAccess};
 use super::metrics::{StorageMetrics, register_build};
 use super::routers::{RouterError, routers};
@@ -25,6 +26,7 @@ use super::settings::{self, AccessIncomplete};
 use super::{Addresses, Node};
 use crate::access::{KeyError, Verifier};
 use crate::admin::{AdminError, AdminSettings, AdminToken};
+use crate::cluster::ClusterError;
 use crate::config::{AccessModeSetting, Config, ConfigError, StorageUrl};
 use crate::http::{Authenticator, HttpError, HttpSettings, NodeGateway};
 use crate::storage::OpenError;
@@ -44,6 +46,9 @@ pub enum NodeError {
     /// The running system can't be started.
     #[error(transparent)]
     System(#[from] StartError),
+    /// The internal port can't be set up.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
     /// The public port can't be set up.
     #[error(transparent)]
     Http(#[from] HttpError),
@@ -219,7 +224,7 @@ impl NodeBuilder {
             &config, &registry, services, authorizer, &store, &backend, &clock, &metrics,
         )
         .await;
-        let (system, reader) = match started {
+        let (system, reader, cluster) = match started {
             Ok(started) => started,
             Err(error) => {
                 backend.close().await;
@@ -230,10 +235,16 @@ impl NodeBuilder {
             system,
             reader,
             servers: None,
+            cluster: None,
             backend,
             metrics,
             addresses: Addresses::default(),
         };
+        if let Some(cluster) = cluster {
+            let running = cluster.serve(Arc::new(node.handle()));
+            node.addresses.cluster = Some(running.address());
+            node.cluster = Some(running);
+        }
         if listens && let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
             node.stop().await;
             return Err(error);
@@ -245,9 +256,6 @@ impl NodeBuilder {
 /// Refuses what the configuration knows and this version can't do: silence would promise it.
 fn check_supported(config: &Config) -> Result<(), NodeError> {
     let not_yet = |key, what| Err(NodeError::NotYet { key, what });
-    if config.cluster.enabled {
-        return not_yet("cluster.enabled", "cluster channel");
-    }
     if config.kafka.brokers.is_some() {
         return not_yet("kafka.brokers", "command topics");
     }
@@ -267,15 +275,18 @@ async fn start_system(
     backend: &Backend,
     clock: &Arc<dyn Clock>,
     metrics: &prometheus::Registry,
-) -> Result<(RunningSystem, Arc<Reader>), NodeError> {
+) -> Result<(RunningSystem, Arc<Reader>, Option<Cluster>), NodeError> {
     let StorePorts {
         log,
         history,
         requests,
         snapshots,
         checkpoints,
+        leases,
     } = store.clone();
-    let system = system_config(config, registry)?;
+    let cluster = Cluster::open(config, backend.runtime()).await?;
+    let mut system = system_config(config, registry)?;
+    system.membership = membership(config, leases, cluster.as_ref());
     let reader = Arc::new(Reader {
         registry: Arc::clone(registry),
         loader: Loader {
@@ -303,7 +314,7 @@ async fn start_system(
     let registry = Arc::clone(registry);
     let running =
         RunningSystem::start(system, registry, Arc::new(services), ports, metrics).await?;
-    Ok((running, reader))
+    Ok((running, reader, cluster))
 }
 
 fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, RouterError> {
@@ -369,7 +380,10 @@ async fn open_ports(
     };
     let (servers, addresses) = Servers::start(parts).await?;
     node.servers = Some(servers);
-    node.addresses = addresses;
+    node.addresses = Addresses {
+        cluster: node.addresses.cluster,
+        ..addresses
+    };
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 //! ```text
 //! builder     types, services, rules → a running node
 //! backend     the ports that the configured storage gives
+//! cluster     leases, the channel to other nodes, the internal port
 //! gateway     what the HTTP edge needs of the running system
 //! routers     which router each aggregate type has
 //! servers     the thread that the public and the admin port live on
@@ -15,6 +16,7 @@
 
 mod backend;
 mod builder;
+mod cluster;
 mod gateway;
 mod maintenance;
 mod metrics;
@@ -40,6 +42,7 @@ pub use routers::RouterError;
 pub use signal::StopSignal;
 
 use backend::Backend;
+use cluster::RunningCluster;
 use servers::Servers;
 
 /// Where a node listens.
@@ -49,6 +52,8 @@ pub struct Addresses {
     pub http: Vec<SocketAddr>,
     /// The admin port; empty where it has none.
     pub admin: Vec<SocketAddr>,
+    /// The internal port; none where the cluster isn't enabled.
+    pub cluster: Option<SocketAddr>,
 }
 
 /// A running node. Whoever holds it stops it: with [`Node::stop`], or on a signal with
@@ -58,6 +63,7 @@ pub struct Node {
     system: RunningSystem,
     reader: Arc<Reader>,
     servers: Option<Servers>,
+    cluster: Option<RunningCluster>,
     backend: Backend,
     metrics: prometheus::Registry,
     addresses: Addresses,
@@ -128,6 +134,9 @@ impl Node {
     pub async fn stop(self) -> StopReport {
         self.system.announce_stop().await;
         let report = self.system.stop().await;
+        if let Some(cluster) = self.cluster {
+            cluster.stop().await;
+        }
         if let Some(servers) = self.servers {
             servers.stop().await;
         }

@@ -52,6 +52,7 @@ impl Servers {
                     let addresses = Addresses {
                         http: http.addresses().to_vec(),
                         admin: admin.addresses().to_vec(),
+                        cluster: None,
                     };
                     let _ = ready.send(Ok((http.stopper(), admin.stopper(), addresses)));
                     let (http, admin) = tokio::join!(http.run(), admin.run());

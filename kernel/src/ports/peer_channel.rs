@@ -1,6 +1,7 @@
 //! The channel between the nodes of one service.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use crate::forward::{ForwardedAnswer, ForwardedCommand, Signal};
@@ -8,7 +9,7 @@ use crate::id::{NodeName, PartitionNo, Position};
 use crate::ports::Member;
 
 /// What the owner answered to a forwarded command.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ForwardReply {
     /// A lane has had the command, or would have had it but for a bound: this is the answer (R23).
     Done(ForwardedAnswer),
