@@ -107,7 +107,7 @@ fn a_faulty_configuration_exits_with_1_and_names_every_fault() {
     assert_eq!(
         stderr(&output),
         "wow: the configuration has 3 faults:\n  \
-         http.workers is 0 (config.toml); use 1 to 1024\n  \
+         http.workers is 0 (config.toml); use 1 to 512\n  \
          log.partitions is \"x\" (WOW__LOG__PARTITIONS); use a whole number\n  \
          wait.tineout is unknown (command line); did you mean wait.timeout?\n"
     );

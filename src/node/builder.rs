@@ -343,6 +343,7 @@ async fn open_ports(
         http: http_settings(config),
         admin: AdminSettings {
             bind: config.admin.bind,
+            head_timeout: config.http.header_timeout,
             token: config
                 .admin
                 .token
