@@ -7,8 +7,9 @@ use wow_kernel::memory::MemoryStore;
 use wow_kernel::ports::{CheckpointStore, Clock, CommitLog, History, RequestLookup, SnapshotStore};
 
 use super::builder::NodeError;
+use super::health::Observed;
 use crate::config::{Backend as BackendKind, Config, Synchronous};
-use crate::storage::{Durability, Storage, StorageObserver, StorageSettings};
+use crate::storage::{DatabaseFile, Durability, Storage, StorageObserver, StorageSettings};
 
 /// The ports of one store.
 #[derive(Clone)]
@@ -50,7 +51,7 @@ impl Backend {
     pub(super) async fn open(
         config: &Config,
         clock: Arc<dyn Clock>,
-        observer: Arc<dyn StorageObserver>,
+        observed: Observed,
     ) -> Result<(Self, StorePorts), NodeError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -65,9 +66,14 @@ impl Backend {
             };
             return Ok((backend, StorePorts::of(&store)));
         }
+        let health = Arc::clone(&observed.health);
+        let observer: Arc<dyn StorageObserver> = Arc::new(observed);
         let opened = Storage::open(settings(config), runtime.handle().clone(), observer).await;
         match opened {
             Ok(storage) => {
+                if let Some(file) = DatabaseFile::of(config.storage.url.expose()) {
+                    runtime.spawn(health.watch(file));
+                }
                 let storage = Arc::new(storage);
                 let ports = StorePorts::of(&storage);
                 Ok((

@@ -17,6 +17,7 @@ use wow_kernel::registry::{Registry, RegistryBuilder, RegistryError};
 
 use super::backend::{Backend, StorePorts};
 use super::gateway::{NodeReadiness, OpenAccess, TokenAccess};
+use super::health::{Observed, StorageHealth};
 use super::metrics::{StorageMetrics, register_build};
 use super::routers::{RouterError, routers};
 use super::servers::{ServerParts, Servers};
@@ -202,8 +203,12 @@ impl NodeBuilder {
         let metrics = prometheus::Registry::new();
         register_build(&metrics)?;
         let clock: Arc<dyn Clock> = Arc::new(NodeClock::new());
-        let observer = Arc::new(StorageMetrics::register(&metrics)?);
-        let (backend, store) = Backend::open(&config, Arc::clone(&clock), observer).await?;
+        let health = Arc::new(StorageHealth::new(Arc::clone(&clock)));
+        let observed = Observed {
+            metrics: StorageMetrics::register(&metrics)?,
+            health: Arc::clone(&health),
+        };
+        let (backend, store) = Backend::open(&config, Arc::clone(&clock), observed).await?;
         let started = start_system(
             &config, &registry, services, authorizer, &store, &backend, &clock, &metrics,
         )
@@ -223,7 +228,9 @@ impl NodeBuilder {
             metrics,
             addresses: Addresses::default(),
         };
-        if listens && let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
+        if listens
+            && let Err(error) = open_ports(&config, &registry, clock, health, &mut node).await
+        {
             node.stop().await;
             return Err(error);
         }
@@ -336,9 +343,13 @@ async fn open_ports(
     config: &Config,
     registry: &Arc<Registry>,
     clock: Arc<dyn Clock>,
+    health: Arc<StorageHealth>,
     node: &mut Node,
 ) -> Result<(), NodeError> {
-    let gateway = NodeGateway::new(node.handle(), (*node.reader).clone());
+    let stands = Arc::clone(&health);
+    let gateway = NodeGateway::new(node.handle(), (*node.reader).clone(), move || {
+        stands.is_usable()
+    });
     let parts = ServerParts {
         http: http_settings(config),
         admin: AdminSettings {
@@ -353,7 +364,10 @@ async fn open_ports(
         registry: Arc::clone(registry),
         gateway,
         authenticator: authenticator(config, clock).await?,
-        readiness: Arc::new(NodeReadiness(node.handle())),
+        readiness: Arc::new(NodeReadiness {
+            handle: node.handle(),
+            health,
+        }),
         metrics: node.metrics.clone(),
     };
     let (servers, addresses) = Servers::start(parts).await?;

@@ -6,6 +6,7 @@
 //! gateway     what the HTTP edge needs of the running system
 //! routers     which router each aggregate type has
 //! servers     the thread that the public and the admin port live on
+//! health      whether the storage under the node works
 //! metrics     what storage tells, as metrics
 //! read        states, for code in the node's own process
 //! settings    what each part is told, out of the configuration
@@ -16,6 +17,7 @@
 mod backend;
 mod builder;
 mod gateway;
+mod health;
 mod maintenance;
 mod metrics;
 mod read;

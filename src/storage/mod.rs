@@ -17,6 +17,7 @@
 mod batch;
 mod batcher;
 mod error;
+mod file;
 mod meta;
 mod node;
 mod observer;
@@ -32,6 +33,7 @@ mod verify;
 mod writer;
 
 pub use error::OpenError;
+pub use file::DatabaseFile;
 pub use meta::Meta;
 pub use node::Storage;
 pub use observer::{BatchOutcome, ReadBatch, ReadKind, StorageObserver, Unobserved, WrittenBatch};

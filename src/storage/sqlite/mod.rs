@@ -40,6 +40,11 @@ pub(super) fn accepts(url: &str) -> bool {
     url.starts_with("sqlite:")
 }
 
+/// The file that a URL names; none where it is another database's.
+pub(super) fn file_of(url: &str) -> Option<PathBuf> {
+    accepts(url).then(|| path_of(url).ok()).flatten()
+}
+
 /// Opens a file for a node: locks it, creates it and its folder where they are missing, brings
 /// its schema up to date, and checks that it is this node's.
 ///
