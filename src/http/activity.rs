@@ -5,7 +5,7 @@
 //! pings, are waited for without end. So the stream itself knows whether a request is under way,
 //! and where none is, it fails once its time is over.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -43,7 +43,7 @@ pub(super) struct Activity {
     /// Until when something has to begin.
     deadline: Cell<Instant>,
     /// Who reads the connection while a request is under way: with its end, time begins to run.
-    reader: Cell<Option<Waker>>,
+    reader: RefCell<Option<Waker>>,
 }
 
 impl Activity {
@@ -60,7 +60,7 @@ impl Activity {
             // The first head is on its way, or there would be no connection to watch.
             is_reading: Cell::new(true),
             deadline: Cell::new(Instant::now() + first),
-            reader: Cell::new(None),
+            reader: RefCell::new(None),
         }
     }
 
@@ -107,7 +107,7 @@ impl Drop for UnderWay {
         self.0.under_way.set(left);
         if left == 0 {
             self.0.rest();
-            if let Some(reader) = self.0.reader.take() {
+            if let Some(reader) = self.0.reader.borrow_mut().take() {
                 reader.wake();
             }
         }
@@ -175,7 +175,7 @@ impl Watched {
     fn poll_alarm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             let Some(deadline) = self.activity.deadline() else {
-                self.activity.reader.set(Some(cx.waker().clone()));
+                *self.activity.reader.borrow_mut() = Some(cx.waker().clone());
                 return Poll::Pending;
             };
             if self.alarm.deadline() > deadline || self.alarm.is_elapsed() {

@@ -1,5 +1,6 @@
 //! From types, services and rules to a running node.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -10,23 +11,26 @@ use wow_actors::{
 use wow_kernel::access::AccessMode;
 use wow_kernel::admission::{AdmissionLimits, TransformContext};
 use wow_kernel::execute::{KernelLimits, Loader};
+use wow_kernel::id::AggregateType;
 use wow_kernel::model::{Aggregate, Command, Rejection, Saga, Services};
 use wow_kernel::ports::{Authorizer, Clock, Unobserved};
 use wow_kernel::read::Reader;
 use wow_kernel::registry::{Registry, RegistryBuilder, RegistryError};
+use wow_kernel::router::RouterKind;
 
 use super::backend::{Backend, StorePorts};
+use super::check::{self, Checked, NotYet};
 use super::gateway::{NodeReadiness, OpenAccess, TokenAccess};
 use super::health::{Observed, StorageHealth};
 use super::metrics::{StorageMetrics, register_build};
-use super::routers::{RouterError, routers};
+use super::routers::RouterError;
 use super::servers::{ServerParts, Servers};
-use super::settings::{self, AccessIncomplete};
+use super::settings::AccessIncomplete;
 use super::{Addresses, Node};
 use crate::access::{KeyError, Verifier};
 use crate::admin::{AdminError, AdminSettings, AdminToken};
 use crate::config::{AccessModeSetting, Config, ConfigError, StorageUrl};
-use crate::http::{Authenticator, HttpError, HttpSettings, NodeGateway};
+use crate::http::{HttpError, HttpSettings, NodeGateway};
 use crate::storage::OpenError;
 
 /// Why a node didn't start. Each says what to do.
@@ -63,13 +67,8 @@ pub enum NodeError {
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
     /// The configuration asks for what this version doesn't have.
-    #[error("{key} is set, and this version has no {what} yet; leave it out")]
-    NotYet {
-        /// The key.
-        key: &'static str,
-        /// What is missing.
-        what: &'static str,
-    },
+    #[error("{}", missing(.0))]
+    NotYet(Vec<NotYet>),
     /// No thread could be made.
     #[error("threads can't be started: {0}")]
     Threads(#[source] io::Error),
@@ -81,6 +80,13 @@ fn list(errors: &[RegistryError]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+fn missing(missing: &[NotYet]) -> String {
+    let line = |NotYet { key, what }: &NotYet| {
+        format!("{key} is set, and this version has no {what} yet; leave it out")
+    };
+    missing.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Puts a node together.
@@ -95,7 +101,7 @@ fn list(errors: &[RegistryError]) -> String {
 /// ```
 #[must_use = "a node starts with `start`"]
 pub struct NodeBuilder {
-    config: Config,
+    pub(super) config: Config,
     listens: bool,
     types: RegistryBuilder,
     services: Services,
@@ -186,6 +192,17 @@ impl NodeBuilder {
         self
     }
 
+    /// Refuses what a start would refuse before it touches storage or a port.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub async fn check(self) -> Result<(), NodeError> {
+        let clock = Arc::new(NodeClock::new());
+        check::check(&self.config, self.types, clock)
+            .await
+            .map(drop)
+    }
+
     /// Starts the node: storage, then the actors, the ports last.
     ///
     /// # Errors
@@ -198,19 +215,23 @@ impl NodeBuilder {
             services,
             authorizer,
         } = self;
-        check_supported(&config)?;
-        let registry = Arc::new(types.build().map_err(NodeError::Types)?);
+        let clock: Arc<dyn Clock> = Arc::new(NodeClock::new());
+        let Checked {
+            registry,
+            routers,
+            verifier,
+        } = check::check(&config, types, Arc::clone(&clock)).await?;
         let metrics = prometheus::Registry::new();
         register_build(&metrics)?;
-        let clock: Arc<dyn Clock> = Arc::new(NodeClock::new());
         let health = Arc::new(StorageHealth::new(Arc::clone(&clock)));
         let observed = Observed {
             metrics: StorageMetrics::register(&metrics)?,
             health: Arc::clone(&health),
         };
         let (backend, store) = Backend::open(&config, Arc::clone(&clock), observed).await?;
+        let system = system_config(&config, routers);
         let started = start_system(
-            &config, &registry, services, authorizer, &store, &backend, &clock, &metrics,
+            system, &registry, services, authorizer, &store, &backend, &clock, &metrics,
         )
         .await;
         let (system, reader) = match started {
@@ -229,7 +250,7 @@ impl NodeBuilder {
             addresses: Addresses::default(),
         };
         if listens
-            && let Err(error) = open_ports(&config, &registry, clock, health, &mut node).await
+            && let Err(error) = open_ports(&config, &registry, verifier, health, &mut node).await
         {
             node.stop().await;
             return Err(error);
@@ -238,24 +259,9 @@ impl NodeBuilder {
     }
 }
 
-/// Refuses what the configuration knows and this version can't do: silence would promise it.
-fn check_supported(config: &Config) -> Result<(), NodeError> {
-    let not_yet = |key, what| Err(NodeError::NotYet { key, what });
-    if config.cluster.enabled {
-        return not_yet("cluster.enabled", "cluster channel");
-    }
-    if config.kafka.brokers.is_some() {
-        return not_yet("kafka.brokers", "command topics");
-    }
-    if config.telemetry.otlp_endpoint.is_some() {
-        return not_yet("telemetry.otlp-endpoint", "trace export");
-    }
-    Ok(())
-}
-
 #[allow(clippy::too_many_arguments, reason = "the parts of a node, each once")]
 async fn start_system(
-    config: &Config,
+    system: SystemConfig,
     registry: &Arc<Registry>,
     services: Services,
     authorizer: Arc<dyn Authorizer>,
@@ -271,7 +277,6 @@ async fn start_system(
         snapshots,
         checkpoints,
     } = store.clone();
-    let system = system_config(config, registry)?;
     let reader = Arc::new(Reader {
         registry: Arc::clone(registry),
         loader: Loader {
@@ -302,9 +307,9 @@ async fn start_system(
     Ok((running, reader))
 }
 
-fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, RouterError> {
+fn system_config(config: &Config, routers: HashMap<AggregateType, RouterKind>) -> SystemConfig {
     let runtime = &config.runtime;
-    Ok(SystemConfig {
+    SystemConfig {
         node: config.node_name(),
         mode: match config.access.mode {
             AccessModeSetting::Open => AccessMode::Open,
@@ -321,7 +326,7 @@ fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, R
             entry_bytes_max: config.log.max_entry_bytes.as_len(),
             partitions: config.log.partitions,
         },
-        routers: routers(config, registry)?,
+        routers,
         recent_requests: runtime.recent_requests,
         limits: Limits {
             lane_queue: runtime.lane_queue,
@@ -336,13 +341,13 @@ fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, R
             ..Limits::default()
         },
         placement: Placement::Arbiters(runtime.arbiter_count()),
-    })
+    }
 }
 
 async fn open_ports(
     config: &Config,
     registry: &Arc<Registry>,
-    clock: Arc<dyn Clock>,
+    verifier: Option<Verifier>,
     health: Arc<StorageHealth>,
     node: &mut Node,
 ) -> Result<(), NodeError> {
@@ -363,7 +368,10 @@ async fn open_ports(
         },
         registry: Arc::clone(registry),
         gateway,
-        authenticator: authenticator(config, clock).await?,
+        authenticator: match verifier {
+            None => Arc::new(OpenAccess),
+            Some(verifier) => Arc::new(TokenAccess(verifier)),
+        },
         readiness: Arc::new(NodeReadiness {
             handle: node.handle(),
             health,
@@ -391,15 +399,5 @@ fn http_settings(config: &Config) -> HttpSettings {
         wait_timeout: config.wait.timeout,
         wait_timeout_max: config.wait.max_timeout,
         ..HttpSettings::new(http.bind)
-    }
-}
-
-async fn authenticator(
-    config: &Config,
-    clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn Authenticator>, NodeError> {
-    match settings::access(config)? {
-        None => Ok(Arc::new(OpenAccess)),
-        Some(access) => Ok(Arc::new(TokenAccess(Verifier::open(access, clock).await?))),
     }
 }
