@@ -52,6 +52,12 @@ impl StorageReader {
         self.reads.close().await;
     }
 
+    /// The unique keys that the schema has and this database doesn't.
+    pub(super) async fn missing_keys(&self) -> Result<Vec<&'static str>, StorageError> {
+        let missing = wow_migrations::missing_keys(&self.database).await;
+        missing.map_err(|error| StorageError::Unavailable(error.to_string()))
+    }
+
     /// Runs a statement whose text serves every database; its parameters are `$1`, `$2`, ….
     pub(super) async fn query(
         &self,

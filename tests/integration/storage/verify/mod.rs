@@ -1,5 +1,8 @@
 //! `wow log verify`: a clean log is clean, and each kind of damage is found.
 
+mod requests;
+mod rows;
+
 use std::path::Path;
 
 use schemars::JsonSchema;
@@ -31,14 +34,20 @@ async fn a_log(folder: &Path) {
     storage.close().await;
 }
 
-/// Damages a database as no code of ours does.
+/// Damages rows of a database as no code of ours does.
 async fn damage(folder: &Path, sql: &str) {
+    let damaged = alter(folder, sql).await;
+    assert!(damaged > 0, "nothing was damaged by: {sql}");
+}
+
+/// Runs a statement on a database, and says how many rows it changed.
+async fn alter(folder: &Path, sql: &str) -> u64 {
     let mut options = ConnectOptions::new(url(folder));
     options.sqlx_logging(false);
     let database = Database::connect(options).await.unwrap();
     let done = database.execute_unprepared(sql).await.unwrap();
-    assert!(done.rows_affected() > 0, "nothing was damaged by: {sql}");
     database.close().await.unwrap();
+    done.rows_affected()
 }
 
 async fn verify(folder: &Path, registry: Option<&Registry>) -> Report {
