@@ -96,6 +96,7 @@ fn what_serve_refuses_config_check_refuses_in_the_same_words() {
         &["kafka.brokers=localhost:9092"][..],
         &["telemetry.otlp-endpoint=http://127.0.0.1:4317"],
         &["router.nobody=local"],
+        &["storage.url=sqlite://"],
         &[
             "kafka.brokers=localhost:9092",
             "telemetry.otlp-endpoint=http://127.0.0.1:4317",

@@ -14,8 +14,9 @@ use super::builder::NodeError;
 use super::routers::routers;
 use super::settings;
 use crate::access::Verifier;
-use crate::config::Config;
+use crate::config::{Backend, Config};
 use crate::http::{HttpError, RouteTable};
+use crate::storage::Storage;
 
 /// What a start goes on with.
 pub(super) struct Checked {
@@ -46,6 +47,9 @@ pub(super) async fn check(
     let missing = not_yet(config);
     if !missing.is_empty() {
         return Err(NodeError::NotYet(missing));
+    }
+    if config.storage.url.backend() != Backend::Memory {
+        Storage::check_url(config.storage.url.expose())?;
     }
     let registry = Arc::new(types.build().map_err(NodeError::Types)?);
     let routers = routers(config, &registry)?;

@@ -79,6 +79,20 @@ impl fmt::Debug for Storage {
 }
 
 impl Storage {
+    /// Refuses a URL that no database here takes, and opens nothing.
+    ///
+    /// # Errors
+    /// [`OpenError::Url`].
+    pub fn check_url(url: &str) -> Result<(), OpenError> {
+        // Other databases join here, by the scheme of their URL.
+        if !sqlite::accepts(url) {
+            let scheme = url.split(':').next().unwrap_or_default();
+            let reason = format!("'{scheme}' is no database this binary knows; it knows sqlite");
+            return Err(OpenError::Url(reason));
+        }
+        sqlite::check_url(url)
+    }
+
     /// Opens the database that the settings name; creates a SQLite file that is missing. Its I/O
     /// runs on `runtime`, which has to outlive it.
     ///
@@ -92,12 +106,7 @@ impl Storage {
         if settings.partitions == 0 {
             return Err(OpenError::NoPartitions);
         }
-        // Other databases join here, by the scheme of their URL.
-        if !sqlite::accepts(&settings.url) {
-            let scheme = settings.url.split(':').next().unwrap_or_default();
-            let reason = format!("'{scheme}' is no database this binary knows; it knows sqlite");
-            return Err(OpenError::Url(reason));
-        }
+        Self::check_url(&settings.url)?;
         // On the runtime, for connections belong to where they are made.
         let opening = runtime.spawn(sqlite::open(settings.clone(), Arc::clone(&observer)));
         let opened = opening
