@@ -15,7 +15,8 @@
 //!
 //! ```text
 //! handle     the way in                        caller      outcome, stages and deadline of one
-//! admission  makes commands of submissions     supervisor  runs the lanes of a partition
+//! submit     the way in for actors             admission   makes commands of submissions
+//! supervisor runs the lanes of a partition     isolation   where blocking functions run
 //! lane       runs one aggregate's commands     directory   who has a lane, and each lane's gate
 //! feed       commits on their way to runners   runner      snapshots and sagas, by checkpoint
 //! waits      who waits for later stages        stages      which stages can be reached here
