@@ -1,6 +1,6 @@
-//! An aggregate of your own, whole: state, events, a command, and a test.
-
-#![allow(clippy::print_stdout, reason = "an example shows what it has done")]
+//! A service of your own, whole: state, events, a command, the process, and a test.
+//!
+//! `cargo run --example counter` serves it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,18 +47,9 @@ impl Decide<Increment> for Counter {
     }
 }
 
-fn main() {
-    // A node takes its types from a registry like this one, and refuses to start where they
-    // don't fit together.
-    let registry = RegistryBuilder::new("example")
-        .register::<Counter>()
-        .build();
-    let registry = registry.expect("a counter fits together");
-    for aggregate in registry.aggregates() {
-        for command in &aggregate.commands {
-            println!("{} {}", aggregate.spec.name, command.name);
-        }
-    }
+/// The node, as the shipped one: `./config.toml`, `WOW__…` and `--set key=value`, until SIGTERM.
+fn main() -> std::process::ExitCode {
+    wow::node::run(|node| node.register::<Counter>())
 }
 
 #[cfg(test)]

@@ -137,10 +137,13 @@ struct Desk {
     admission: Recipient<Submit>,
 }
 
-/// A book is on the desk.
+/// A book is on the desk. Each arrival has a name of its own, by which it is booked only once.
 #[derive(Message)]
 #[rtype(result = "Result<CommandResult, CommandError>")]
-struct BookArrived(String);
+struct BookArrived {
+    book: String,
+    arrival: String,
+}
 
 impl Actor for Desk {
     type Context = Context<Self>;
@@ -150,10 +153,13 @@ impl Handler<BookArrived> for Desk {
     type Result = ResponseFuture<Result<CommandResult, CommandError>>;
 
     fn handle(&mut self, message: BookArrived, _context: &mut Self::Context) -> Self::Result {
-        // The command names its aggregate itself, in the field that it marks.
-        let asked = self
-            .admission
-            .send(Submit::new(TakeBack { book: message.0 }));
+        // The command names its aggregate itself, in the field that it marks; another would be
+        // named with `.aggregate_id(…)`.
+        let BookArrived { book, arrival } = message;
+        let submit = Submit::new(TakeBack { book })
+            .request_id(arrival)
+            .wait(Stage::Processed);
+        let asked = self.admission.send(submit);
         Box::pin(async move { asked.await.unwrap_or(Err(CommandError::ShuttingDown)) })
     }
 }
@@ -200,13 +206,19 @@ async fn run() -> Result<(), Failure> {
         admission: node.admission()?,
     }
     .start();
-    let returned = desk.send(BookArrived("moby-dick".to_owned())).await??;
+    let arrived = |arrival: &str| BookArrived {
+        book: "moby-dick".to_owned(),
+        arrival: arrival.to_owned(),
+    };
+    let returned = desk.send(arrived("return-1")).await??;
     println!("returned: version {:?}", returned.aggregate_version);
     assert_eq!(
         (returned.aggregate_version, returned.committed),
         (Some(2), true)
     );
-    let idle = desk.send(BookArrived("moby-dick".to_owned())).await??;
+    let again = desk.send(arrived("return-1")).await??;
+    assert_eq!((again.aggregate_version, again.duplicate), (Some(2), true));
+    let idle = desk.send(arrived("return-2")).await??;
     assert_eq!((idle.aggregate_version, idle.committed), (Some(2), false));
 
     // What the saga has sent before is there to be read.

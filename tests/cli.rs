@@ -51,6 +51,8 @@ fn misuse_exits_with_2_and_help_with_0() {
         &["config", "print", "--no-such-flag"],
         &["id", "--count", "0"],
         &["config", "check", "--set", "http.bind"],
+        &["config", "check", "--set", "=1"],
+        &["serve", "--set", "=1"],
     ] {
         let output = in_an_empty_folder(misuse);
         assert_eq!(code(&output), 2, "{misuse:?}");
@@ -68,6 +70,70 @@ fn misuse_exits_with_2_and_help_with_0() {
         let output = in_an_empty_folder(help);
         assert_eq!(code(&output), 0, "{help:?}");
     }
+}
+
+#[test]
+fn a_setting_that_sets_nothing_or_twice_is_misuse_and_told_with_the_key() {
+    let output = in_an_empty_folder(&["config", "print", "--set", "=1"]);
+    assert_eq!(code(&output), 2);
+    let told = stderr(&output);
+    assert!(
+        told.contains("'=1'") && told.contains("section.key=value"),
+        "{told}"
+    );
+    for command in [&["config", "check"][..], &["serve"], &["migrate"]] {
+        let twice = ["--set", "http.workers=1", "--set", "http.workers=2"];
+        let output = in_an_empty_folder(&[command, &twice].concat());
+        assert_eq!(code(&output), 2, "{command:?}");
+        let told = stderr(&output);
+        assert!(told.contains("http.workers is set twice"), "{told}");
+    }
+}
+
+#[test]
+fn what_serve_refuses_config_check_refuses_in_the_same_words() {
+    for settings in [
+        &["kafka.brokers=localhost:9092"][..],
+        &["telemetry.otlp-endpoint=http://127.0.0.1:4317"],
+        &["router.nobody=local"],
+        &["storage.url=sqlite://"],
+        &[
+            "kafka.brokers=localhost:9092",
+            "telemetry.otlp-endpoint=http://127.0.0.1:4317",
+        ],
+        &[
+            "access.mode=jwt",
+            "access.issuer=i",
+            "access.audience=a",
+            "access.pem-file=none.pem",
+        ],
+    ] {
+        let settings: Vec<_> = settings.iter().flat_map(|set| ["--set", set]).collect();
+        let checked = in_an_empty_folder(&[&["config", "check"][..], &settings].concat());
+        let served = in_an_empty_folder(&[&["serve"][..], &settings].concat());
+        assert_eq!((code(&checked), code(&served)), (1, 1), "{settings:?}");
+        let told = stderr(&checked);
+        assert!(
+            !told.is_empty() && stderr(&served).ends_with(&told),
+            "{told}"
+        );
+    }
+    let settings = [
+        "--set",
+        "kafka.brokers=x:1",
+        "--set",
+        "cluster.enabled=false",
+    ];
+    let checked = in_an_empty_folder(&[&["config", "check", "--json"][..], &settings].concat());
+    assert_eq!(code(&checked), 1);
+    let report: Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!(report["sound"], false);
+    assert!(
+        report["faults"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("kafka.brokers is set")
+    );
 }
 
 #[test]
@@ -107,7 +173,7 @@ fn a_faulty_configuration_exits_with_1_and_names_every_fault() {
     assert_eq!(
         stderr(&output),
         "wow: the configuration has 3 faults:\n  \
-         http.workers is 0 (config.toml); use 1 to 1024\n  \
+         http.workers is 0 (config.toml); use 1 to 512\n  \
          log.partitions is \"x\" (WOW__LOG__PARTITIONS); use a whole number\n  \
          wait.tineout is unknown (command line); did you mean wait.timeout?\n"
     );

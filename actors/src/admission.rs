@@ -16,7 +16,6 @@ use tokio::sync::oneshot;
 use tracing::Instrument;
 use wow_kernel::command::BuiltCommand;
 use wow_kernel::error::CommandError;
-use wow_kernel::model::Command;
 use wow_kernel::result::CommandResult;
 use wow_kernel::submission::Submission;
 use wow_kernel::wait::{Stage, WaitPlan};
@@ -26,30 +25,13 @@ use crate::lane::{Reply, RunCommand};
 use crate::permits::Permit;
 use crate::shared::Shared;
 use crate::stages;
+use crate::submit::Submit;
 use crate::supervisor::Dispatch;
 use crate::tasks::Tasks;
 use crate::threads::End;
 use crate::trace;
 use crate::vital::Vital;
 use crate::waits::{Register, StageSink};
-
-/// Submits a command: the message for code that speaks actix.
-#[derive(Debug, Message)]
-#[rtype(result = "Result<CommandResult, CommandError>")]
-pub struct Submit(pub Submission);
-
-impl Submit {
-    /// A command of a registered type.
-    pub fn new<C: Command>(command: C) -> Self {
-        Self(Submission::typed(command))
-    }
-}
-
-impl From<Submission> for Submit {
-    fn from(submission: Submission) -> Self {
-        Self(submission)
-    }
-}
 
 /// The command, once admission has made one of the submission; its caller looks here.
 pub(crate) type Ticket = Arc<OnceLock<Arc<BuiltCommand>>>;

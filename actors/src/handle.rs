@@ -16,9 +16,10 @@ use wow_kernel::result::CommandResult;
 use wow_kernel::submission::{PermitClass, Submission};
 use wow_kernel::wait::Stage;
 
-use crate::admission::{Admit, Submit, Ticket};
+use crate::admission::{Admit, Ticket};
 use crate::caller::{Caller, Stages};
 use crate::shared::Shared;
+use crate::submit::Submit;
 use crate::waits::StageSink;
 
 /// How many signals a streaming caller may fall behind.

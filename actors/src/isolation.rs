@@ -29,14 +29,9 @@ impl Isolation for BlockingPool {
     fn run(&self, decide: BoxFuture<'static, DecideOutcome>) -> BoxFuture<'static, DecideOutcome> {
         let (runtime, places) = (self.runtime.clone(), Arc::clone(&self.places));
         Box::pin(async move {
-            let closed = || {
-                Err(DecideFault::Unwritable(
-                    "the blocking pool is closed".to_owned(),
-                ))
-            };
             // The lane's decide timeout bounds this wait as well.
             let Ok(place) = places.acquire_owned().await else {
-                return closed();
+                return Err(DecideFault::Ended);
             };
             let on = runtime.clone();
             let running = runtime.spawn_blocking(move || {
@@ -47,7 +42,7 @@ impl Isolation for BlockingPool {
                 Ok(outcome) => outcome,
                 // The lane catches it like any panic of a command function.
                 Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-                Err(_cancelled) => closed(),
+                Err(_cancelled) => Err(DecideFault::Ended),
             }
         })
     }

@@ -15,7 +15,8 @@
 //!
 //! ```text
 //! handle     the way in                        caller      outcome, stages and deadline of one
-//! admission  makes commands of submissions     supervisor  runs the lanes of a partition
+//! submit     the way in for actors             admission   makes commands of submissions
+//! supervisor runs the lanes of a partition     isolation   where blocking functions run
 //! lane       runs one aggregate's commands     directory   who has a lane, and each lane's gate
 //! feed       commits on their way to runners   runner      snapshots and sagas, by checkpoint
 //! waits      who waits for later stages        stages      which stages can be reached here
@@ -47,6 +48,7 @@ mod routing;
 mod runner;
 mod shared;
 mod stages;
+mod submit;
 mod supervisor;
 pub mod system;
 mod tasks;
@@ -57,12 +59,12 @@ mod trace;
 mod vital;
 mod waits;
 
-pub use admission::Submit;
 pub use handle::{Handle, Send};
 pub use isolation::BlockingPool;
 pub use limits::Limits;
 pub use membership::{ClaimError, MembershipConfig};
 pub use metrics::Metrics;
+pub use submit::Submit;
 pub use system::{Ports, RunningSystem, StartError, StopReport, SystemConfig};
 pub use threads::Placement;
 pub use time::{NodeClock, NodeRandom};

@@ -185,6 +185,12 @@ pub enum CommandError {
         /// The bound.
         limit: usize,
     },
+    /// What the command's function gave can't be written: a float that is no number, say.
+    #[error("JSON can't hold what the command's function gave, {reason}; nothing was committed")]
+    Unwritable {
+        /// What of it, and why.
+        reason: String,
+    },
     /// Domain code refuses (R56).
     #[error("{}", .0.message)]
     Rejected(Rejection),
@@ -250,6 +256,7 @@ impl CommandError {
             Self::StorageUnavailable => "wow.storage.unavailable",
             Self::EventUnreadable => "wow.log.event-unreadable",
             Self::EventsTooLarge { .. } => "wow.command.events-too-large",
+            Self::Unwritable { .. } => "wow.command.unwritable",
             Self::Rejected(rejection) => return rejection.code.clone(),
             Self::StageUnavailable { .. } => "wow.wait.stage-unavailable",
             Self::WaitTimeout => "wow.wait.timeout",

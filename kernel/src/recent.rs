@@ -51,6 +51,22 @@ pub struct RequestRecord {
     pub result: Option<Arc<RawValue>>,
 }
 
+/// Whether a set keeps a request; what is too large for it is left to the log.
+pub fn is_kept(record: &RequestRecord) -> bool {
+    let result = record.result.as_deref();
+    u32::try_from(record.version).is_ok()
+        && result.is_none_or(|result| result.get().len() <= RESULT_BYTES_MAX)
+}
+
+/// The requests that a snapshot stored, oldest first.
+///
+/// # Errors
+/// What serde says of a text that holds none.
+pub fn read_stored(json: &str) -> Result<Vec<RequestRecord>, serde_json::Error> {
+    let rows: Vec<Row> = serde_json::from_str(json)?;
+    Ok(rows.into_iter().map(RequestRecord::from).collect())
+}
+
 impl From<&Commit> for RequestRecord {
     fn from(commit: &Commit) -> Self {
         Self {
@@ -154,8 +170,7 @@ impl RecentRequests {
     /// Remembers a request. What doesn't fit the compact form is left to the log, and what it
     /// remembers already is not remembered twice.
     pub fn remember(&mut self, record: RequestRecord) {
-        let is_large =
-            (record.result.as_ref()).is_some_and(|result| result.get().len() > RESULT_BYTES_MAX);
+        let is_kept = is_kept(&record);
         let Ok(version) = u32::try_from(record.version) else {
             return;
         };
@@ -163,7 +178,7 @@ impl RecentRequests {
             .entries
             .back()
             .is_some_and(|last| last.version >= version);
-        if self.capacity == 0 || is_large || is_known {
+        if self.capacity == 0 || !is_kept || is_known {
             return;
         }
         if self.entries.len() == self.capacity {
@@ -237,15 +252,11 @@ impl RecentRequests {
 
     /// Remembers what a snapshot stored. What can't be read is left out: the log still has it.
     pub fn remember_json(&mut self, json: &str) {
-        let rows: Vec<Row> = match serde_json::from_str(json) {
-            Ok(rows) => rows,
+        match read_stored(json) {
+            Ok(records) => records.into_iter().for_each(|record| self.remember(record)),
             Err(error) => {
                 tracing::warn!(%error, "recent requests of a snapshot can't be read");
-                return;
             }
-        };
-        for row in rows {
-            self.remember(row.into());
         }
     }
 }

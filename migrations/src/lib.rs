@@ -103,6 +103,23 @@ pub async fn schema_state(database: &DatabaseConnection) -> Result<SchemaState, 
     })
 }
 
+/// The unique keys of the log that a database lacks, by name: nothing of ours drops one.
+///
+/// # Errors
+/// What the database says.
+pub async fn missing_keys(database: &DatabaseConnection) -> Result<Vec<&'static str>, DbErr> {
+    use names::commit_log::{TABLE, UNIQUE_REQUEST, UNIQUE_VERSION};
+
+    let schema = SchemaManager::new(database);
+    let mut missing = Vec::new();
+    for key in [UNIQUE_VERSION, UNIQUE_REQUEST] {
+        if !schema.has_index(TABLE, key).await? {
+            missing.push(key);
+        }
+    }
+    Ok(missing)
+}
+
 /// Brings a database to the newest schema; a database that has it is left as it is.
 ///
 /// # Errors

@@ -20,8 +20,11 @@ use super::token::AdminToken;
 
 /// More connections than scrapers and probes need.
 const CONNECTIONS_MAX: usize = 64;
-/// How long a client may take to send a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The header with the error's code, on every answer as on the public port.
+const ERROR_CODE: &str = "Wow-Error-Code";
+/// The code of an answer without error.
+const OK: &str = "Ok";
 
 /// The settings of the admin port.
 #[derive(Debug, Clone)]
@@ -30,6 +33,8 @@ pub struct AdminSettings {
     pub bind: SocketAddr,
     /// The token to ask for, before all but health.
     pub token: Option<AdminToken>,
+    /// How long a client may take to send a request's head.
+    pub head_timeout: Duration,
 }
 
 /// Whether the node runs what it owns.
@@ -86,8 +91,9 @@ impl AdminServer {
         .workers(1)
         .max_connections(CONNECTIONS_MAX)
         .tcp_nodelay(true)
-        .keep_alive(KeepAlive::Timeout(Duration::from_secs(75)))
-        .client_request_timeout(HEAD_TIMEOUT)
+        // A scrape is rare, and between two requests actix waits for a begun head without end.
+        .keep_alive(KeepAlive::Disabled)
+        .client_request_timeout(settings.head_timeout)
         .h1_allow_half_closed(false)
         .shutdown_timeout(1)
         .disable_signals()
@@ -193,6 +199,7 @@ fn health(is_up: bool) -> HttpResponse {
     }
     let json = (CONTENT_TYPE, "application/json");
     HttpResponse::Ok()
+        .insert_header((ERROR_CODE, OK))
         .insert_header(json)
         .body(r#"{"status":"UP"}"#)
 }
@@ -210,6 +217,7 @@ fn metrics(registry: &Registry) -> HttpResponse {
         );
     }
     HttpResponse::Ok()
+        .insert_header((ERROR_CODE, OK))
         .insert_header((CONTENT_TYPE, encoder.format_type()))
         .body(text)
 }
@@ -220,7 +228,7 @@ fn refuse(status: StatusCode, code: &'static str, message: &'static str) -> Http
         r#"{{"errorCode":"{code}","errorMsg":"{message}","bindingErrors":[],"succeeded":false}}"#
     );
     let mut response = HttpResponse::build(status);
-    response.insert_header(("Wow-Error-Code", code));
+    response.insert_header((ERROR_CODE, code));
     match status {
         StatusCode::UNAUTHORIZED => response.insert_header((WWW_AUTHENTICATE, "Bearer")),
         StatusCode::METHOD_NOT_ALLOWED => response.insert_header((ALLOW, "GET, HEAD")),

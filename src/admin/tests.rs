@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use prometheus::{IntCounter, Registry};
 use reqwest::{Client, Method, Response};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::*;
 
@@ -24,6 +27,10 @@ struct Running {
 }
 
 fn start(token: Option<&str>) -> Running {
+    start_with(token, std::time::Duration::from_secs(5))
+}
+
+fn start_with(token: Option<&str>, head_timeout: std::time::Duration) -> Running {
     let metrics = Registry::new();
     let counter = IntCounter::new("wow_commands_total", "commands").unwrap();
     counter.inc_by(7);
@@ -33,6 +40,7 @@ fn start(token: Option<&str>) -> Running {
     let settings = AdminSettings {
         bind: ([127, 0, 0, 1], 0).into(),
         token,
+        head_timeout,
     };
     let bound = AdminServer::bind(settings, metrics, switch.clone()).unwrap();
     let (address, stopper) = (bound.addresses()[0], bound.stopper());
@@ -55,13 +63,32 @@ impl Running {
     }
 
     async fn get(&self, path: &str) -> Response {
-        self.send(Method::GET, path, None).await
+        let response = self.send(Method::GET, path, None).await;
+        let code = &response.headers()["wow-error-code"];
+        assert_eq!(code == "Ok", response.status().is_success(), "{path}");
+        response
     }
 
     async fn stop(self) {
         self.stopper.stop().await;
         self.server.await.unwrap().unwrap();
     }
+}
+
+#[actix_web::test]
+async fn a_client_that_says_nothing_is_not_waited_for() {
+    let running = start_with(None, std::time::Duration::from_millis(100));
+    for start in ["", "GET /met"] {
+        let mut stream = TcpStream::connect(running.address).await.unwrap();
+        stream.write_all(start.as_bytes()).await.unwrap();
+        let mut rest = Vec::new();
+        let closed = timeout(
+            std::time::Duration::from_secs(20),
+            stream.read_to_end(&mut rest),
+        );
+        let _ = closed.await.expect("it is closed in time");
+    }
+    running.stop().await;
 }
 
 #[actix_web::test]

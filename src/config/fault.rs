@@ -56,6 +56,14 @@ pub enum Fault {
         /// Which variable, as far as it can be read.
         name: String,
     },
+    /// Which of two values is meant can't be known.
+    #[error("{key} is set twice ({origin}); say which value is meant")]
+    SetTwice {
+        /// The key.
+        key: String,
+        /// Where it is.
+        origin: Origin,
+    },
     /// A key that doesn't exist.
     #[error("{key} is unknown ({origin}); {advice}")]
     UnknownKey {

@@ -63,7 +63,8 @@ impl Section for HttpConfig {
     fn visit(&mut self, keys: &mut impl Visitor) {
         let kib = |kib| ByteSize::kib(kib);
         keys.any("bind", &mut self.bind);
-        keys.within("workers", &mut self.workers, 1..=1024);
+        // More than these, the HTTP server can't have.
+        keys.within("workers", &mut self.workers, 1..=512);
         keys.within(
             "max-body-bytes",
             &mut self.max_body_bytes,

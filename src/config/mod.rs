@@ -8,6 +8,7 @@
 
 mod access;
 mod admin;
+mod arguments;
 mod bytes;
 mod check;
 mod cluster;
@@ -40,6 +41,7 @@ use wow_kernel::id::NodeName;
 
 pub use access::{AccessConfig, AccessModeSetting};
 pub use admin::{ADMIN_TOKEN_VARIABLE, AdminConfig};
+pub use arguments::{Misuse, check_overrides, parse_override};
 pub use bytes::ByteSize;
 pub use cluster::{CLUSTER_TOKEN_VARIABLE, ClusterConfig, HostPort};
 pub use context::{ContextConfig, ContextName};

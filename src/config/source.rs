@@ -1,6 +1,7 @@
 //! Where configuration comes from: a file, the environment, the command line. Each is a layer
 //! over the one before; the defaults below them all are in the sections' code.
 
+use std::collections::HashSet;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
@@ -76,7 +77,7 @@ impl Sources {
             })
             .merge(Layer {
                 name: COMMAND_LINE,
-                values: self.read_overrides(),
+                values: self.read_overrides(faults),
             });
         Merged { figment, path }
     }
@@ -116,13 +117,22 @@ impl Sources {
 
     fn read_environment(&self, faults: &mut Vec<Fault>) -> Dict {
         let mut values = Dict::new();
+        let mut known = HashSet::new();
         for (name, value) in &self.environment {
             let name = name.to_string_lossy();
             let Some(key) = name.strip_prefix(ENVIRONMENT_PREFIX) else {
                 continue;
             };
             match value.to_str() {
-                Some(value) => put(&mut values, &key_of_variable(key), value),
+                Some(value) => {
+                    let key = key_of_variable(key);
+                    put(&mut values, &key, value);
+                    // Two spellings of one name.
+                    if !known.insert(key.clone()) {
+                        let origin = Origin::Environment(name.into_owned());
+                        faults.push(Fault::SetTwice { key, origin });
+                    }
+                }
                 None => faults.push(Fault::NotUtf8 {
                     name: name.into_owned(),
                 }),
@@ -131,9 +141,16 @@ impl Sources {
         values
     }
 
-    fn read_overrides(&self) -> Dict {
+    fn read_overrides(&self, faults: &mut Vec<Fault>) -> Dict {
         let mut values = Dict::new();
+        let mut known = HashSet::new();
         for (key, value) in &self.overrides {
+            if !known.insert(key) {
+                faults.push(Fault::SetTwice {
+                    key: key.clone(),
+                    origin: Origin::CommandLine,
+                });
+            }
             put(&mut values, key, value);
         }
         values

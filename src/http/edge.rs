@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use actix_web::http::header::{HeaderValue, LOCATION};
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 use wow_kernel::registry::Registry;
 
+use super::activity::Activity;
 use super::error::Refusal;
 use super::extract::PathValues;
 use super::gateway::{Authenticator, Gateway};
@@ -143,6 +145,8 @@ impl Edge {
 
 /// Answers any request of the public port.
 pub(super) async fn serve(request: HttpRequest, body: Payload, edge: Data<Edge>) -> HttpResponse {
+    let activity = request.conn_data::<Rc<Activity>>();
+    let under_way = activity.map(Activity::begin);
     let mut response = match edge.answer(&request, body).await {
         Ok(response) => response,
         Err(refusal) => render::refusal(&refusal),
@@ -153,5 +157,8 @@ pub(super) async fn serve(request: HttpRequest, body: Payload, edge: Data<Edge>)
             .head_mut()
             .set_connection_type(ConnectionType::Close);
     }
-    response
+    match under_way {
+        Some(under_way) => under_way.hold(response),
+        None => response,
+    }
 }

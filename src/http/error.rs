@@ -74,6 +74,7 @@ pub const TABLE: &[ErrorRow] = &[
     later("wow.command.conflict", 409, "try again with the same request id"),
     later("wow.command.outcome-unknown", 504, "ask again with the same request id"),
     row("wow.command.events-too-large", 413, "send a command that changes less at once"),
+    row("wow.command.unwritable", 500, "tell the node's operator; nothing was committed"),
     row("wow.command.sender-missing", 500, "tell the node's operator"),
     row("wow.command.service-missing", 409, "tell the node's operator to provide the service"),
     row("wow.aggregate.exists", 409, "use another id, or update what is there"),
@@ -94,7 +95,7 @@ pub const TABLE: &[ErrorRow] = &[
     row("wow.http.not-found", 404, "use a path that GET /v3/api-docs lists"),
     row("wow.http.method-not-allowed", 405, "use a method that the Allow header lists"),
     row("wow.http.unsupported-media-type", 415, "send application/json, not compressed"),
-    row("wow.http.path-invalid", 400, "send a path whose segments decode to UTF-8"),
+    row("wow.http.path-invalid", 400, "percent-encode the path as UTF-8"),
     row("wow.http.uri-too-long", 414, "send a shorter URL"),
     row("wow.http.headers-too-large", 431, "send fewer or shorter headers"),
     later("wow.http.body-timeout", 408, "send the body at once"),
@@ -128,7 +129,7 @@ pub enum Refusal {
     #[error("a body has to be sent with 'Content-Type: application/json', not compressed")]
     UnsupportedMediaType,
     /// A segment of the path can't be decoded.
-    #[error("a segment of the path isn't UTF-8")]
+    #[error("the path is badly percent-encoded, or isn't UTF-8")]
     PathInvalid,
     /// The URL is too long.
     #[error("the URL is longer than {limit} bytes")]

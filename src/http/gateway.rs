@@ -1,5 +1,6 @@
 //! What the HTTP edge needs of the node behind it: a way in for commands, and reads.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -79,17 +80,31 @@ pub trait Gateway: Send + Sync {
     ) -> Result<TraceRead, CommandError>;
 }
 
-/// The node itself: its handle and its reader.
-#[derive(Debug)]
+/// The node itself: its handle and its reader, and whether what they stand on works.
 pub struct NodeGateway {
     handle: Handle,
     reader: Reader,
+    stands: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl fmt::Debug for NodeGateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeGateway").finish_non_exhaustive()
+    }
 }
 
 impl NodeGateway {
-    /// The way into a node.
-    pub fn new(handle: Handle, reader: Reader) -> Arc<Self> {
-        Arc::new(Self { handle, reader })
+    /// The way into a node, which is not ready where it doesn't stand: without its storage, say.
+    pub fn new(
+        handle: Handle,
+        reader: Reader,
+        stands: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            handle,
+            reader,
+            stands: Box::new(stands),
+        })
     }
 }
 
@@ -111,7 +126,7 @@ impl Gateway for NodeGateway {
     }
 
     fn is_ready(&self) -> bool {
-        self.handle.is_ready()
+        self.handle.is_ready() && (self.stands)()
     }
 
     async fn state(&self, request: &ReadRequest, at: StateAt) -> Result<StateRead, CommandError> {

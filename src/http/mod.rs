@@ -8,14 +8,16 @@
 //! sse        stages as they come             read      states, snapshots, commits
 //! render     results and errors as JSON      error     the one table of codes
 //! metadata   what the node knows             openapi   the same as OpenAPI 3.1, and a page
-//! gateway    what it needs of the node
+//! gateway    what it needs of the node       connection  from its first byte; activity  to its end
 //! ```
 //!
 //! Absent by design: rules. What a request means and whether it may is decided by admission, the
 //! same way for every entry point. The connection's fate changes nothing behind the gateway.
 
+mod activity;
 mod body;
 mod command;
+mod connection;
 mod edge;
 mod error;
 mod extract;

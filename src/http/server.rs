@@ -6,15 +6,19 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use actix_web::dev::{Server, ServerHandle};
-use actix_web::web::{self, Data};
-use actix_web::{App, http::KeepAlive};
+use actix_server::{Server, ServerHandle};
+use actix_web::web::Data;
+use tokio::net::TcpSocket;
 use wow_kernel::registry::Registry;
 
-use super::edge::{self, Edge};
+use super::connection;
+use super::edge::Edge;
 use super::gateway::{Authenticator, Gateway};
 use super::routes::RouteError;
 use super::settings::HttpSettings;
+
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 /// Why the server can't be set up.
 #[derive(Debug, thiserror::Error)]
@@ -64,36 +68,39 @@ impl HttpServer {
             .map_err(HttpError::Routes)?;
         let edge = Data::new(edge);
         let workers = settings.workers.max(1);
-        let server = actix_web::HttpServer::new(move || {
-            App::new()
-                .app_data(edge.clone())
-                .default_service(web::to(edge::serve))
-        })
-        .workers(workers)
-        .max_connections(settings.connections_max.div_ceil(workers))
-        // Without it, HTTP/2 with one request in flight waits 40 ms for each answer.
-        .tcp_nodelay(true)
-        .keep_alive(KeepAlive::Timeout(settings.keep_alive))
-        .client_request_timeout(settings.head_timeout)
-        // A client that closes is gone: its wait ends here and holds no place (R66).
-        .h1_allow_half_closed(false)
-        .shutdown_timeout(
-            settings
-                .stop_timeout
-                .as_millis()
-                .div_ceil(1000)
-                .try_into()
-                .unwrap_or(60),
-        )
-        .disable_signals()
-        .bind_auto_h2c(settings.bind)
-        .map_err(failed)?;
-        let addresses = server.addrs();
+        let listener = listen(settings.bind).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let stop_seconds = settings.stop_timeout.as_millis().div_ceil(1000);
+        let builder = Server::build()
+            .workers(workers)
+            .max_concurrent_connections(settings.connections_max.div_ceil(workers))
+            .shutdown_timeout(stop_seconds.try_into().unwrap_or(60))
+            .disable_signals();
+        let stopping = builder.graceful_shutdown_signal();
+        let for_worker = settings.clone();
+        let server = builder
+            .listen("wow-http", listener, move || {
+                connection::service(edge.clone(), &for_worker, address, stopping.clone())
+            })
+            .map_err(failed)?;
         Ok(BoundServer {
-            addresses,
+            addresses: vec![address],
             server: server.run(),
         })
     }
+}
+
+/// Listens as actix itself would, whose builder doesn't tell which port it got.
+fn listen(address: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A node that is started again needn't wait for its old connections to be forgotten.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)?.into_std()
 }
 
 /// A server that listens, and serves once [`BoundServer::run`] is awaited.

@@ -10,8 +10,11 @@ use wow_kernel::ports::{
 };
 
 use super::builder::NodeError;
+use super::health::Observed;
 use crate::config::{Backend as BackendKind, Config, Synchronous};
-use crate::storage::{Durability, Password, Storage, StorageObserver, StorageSettings};
+use crate::storage::{
+    DatabaseFile, Durability, Password, Storage, StorageObserver, StorageSettings,
+};
 
 /// The ports of one store.
 #[derive(Clone)]
@@ -56,7 +59,7 @@ impl Backend {
     pub(super) async fn open(
         config: &Config,
         clock: Arc<dyn Clock>,
-        observer: Arc<dyn StorageObserver>,
+        observed: Observed,
         give_up: CancellationToken,
     ) -> Result<(Self, StorePorts), NodeError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -83,7 +86,12 @@ impl Backend {
             give_up,
             ..settings(config)
         };
-        let storage = Arc::new(Storage::open(settings, handle, observer).await?);
+        let health = Arc::clone(&observed.health);
+        let observer: Arc<dyn StorageObserver> = Arc::new(observed);
+        let storage = Arc::new(Storage::open(settings, handle.clone(), observer).await?);
+        if let Some(file) = DatabaseFile::of(config.storage.url.expose()) {
+            handle.spawn(health.watch(file));
+        }
         backend.storage = Some(Arc::clone(&storage));
         let mut ports = StorePorts::of(&storage);
         if config.storage.url.backend().is_shared() {

@@ -1,5 +1,6 @@
 //! From types, services and rules to a running node.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
@@ -11,24 +12,28 @@ use wow_actors::{
 use wow_kernel::access::AccessMode;
 use wow_kernel::admission::{AdmissionLimits, TransformContext};
 use wow_kernel::execute::{KernelLimits, Loader};
+use wow_kernel::id::AggregateType;
 use wow_kernel::model::{Aggregate, Command, Rejection, Saga, Services};
 use wow_kernel::ports::{Authorizer, Clock, Unobserved};
 use wow_kernel::read::Reader;
 use wow_kernel::registry::{Registry, RegistryBuilder, RegistryError};
+use wow_kernel::router::RouterKind;
 
 use super::backend::{Backend, StorePorts};
+use super::check::{self, Checked, NotYet};
 use super::cluster::{Cluster, membership};
 use super::gateway::{NodeReadiness, OpenAccess, TokenAccess};
+use super::health::{Observed, StorageHealth};
 use super::metrics::{StorageMetrics, register_build};
-use super::routers::{RouterError, routers};
+use super::routers::RouterError;
 use super::servers::{ServerParts, Servers};
-use super::settings::{self, AccessIncomplete};
+use super::settings::AccessIncomplete;
 use super::{Addresses, Node};
 use crate::access::{KeyError, Verifier};
 use crate::admin::{AdminError, AdminSettings, AdminToken};
 use crate::cluster::ClusterError;
 use crate::config::{AccessModeSetting, Config, ConfigError, StorageUrl};
-use crate::http::{Authenticator, HttpError, HttpSettings, NodeGateway};
+use crate::http::{HttpError, HttpSettings, NodeGateway};
 use crate::storage::OpenError;
 
 /// Why a node didn't start. Each says what to do.
@@ -68,13 +73,8 @@ pub enum NodeError {
     #[error("metrics can't be registered: {0}")]
     Metrics(#[from] prometheus::Error),
     /// The configuration asks for what this version doesn't have.
-    #[error("{key} is set, and this version has no {what} yet; leave it out")]
-    NotYet {
-        /// The key.
-        key: &'static str,
-        /// What is missing.
-        what: &'static str,
-    },
+    #[error("{}", missing(.0))]
+    NotYet(Vec<NotYet>),
     /// No thread could be made.
     #[error("threads can't be started: {0}")]
     Threads(#[source] io::Error),
@@ -86,6 +86,13 @@ fn list(errors: &[RegistryError]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+fn missing(missing: &[NotYet]) -> String {
+    let line = |NotYet { key, what }: &NotYet| {
+        format!("{key} is set, and this version has no {what} yet; leave it out")
+    };
+    missing.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Puts a node together.
@@ -100,7 +107,7 @@ fn list(errors: &[RegistryError]) -> String {
 /// ```
 #[must_use = "a node starts with `start`"]
 pub struct NodeBuilder {
-    config: Config,
+    pub(super) config: Config,
     listens: bool,
     types: RegistryBuilder,
     services: Services,
@@ -199,6 +206,17 @@ impl NodeBuilder {
         self
     }
 
+    /// Refuses what a start would refuse before it touches storage or a port.
+    ///
+    /// # Errors
+    /// [`NodeError`].
+    pub async fn check(self) -> Result<(), NodeError> {
+        let clock = Arc::new(NodeClock::new());
+        check::check(&self.config, self.types, clock)
+            .await
+            .map(drop)
+    }
+
     /// Starts the node: storage, then the actors, the ports last.
     ///
     /// # Errors
@@ -212,19 +230,35 @@ impl NodeBuilder {
             authorizer,
             give_up,
         } = self;
-        check_supported(&config)?;
-        let registry = Arc::new(types.build().map_err(NodeError::Types)?);
+        let clock: Arc<dyn Clock> = Arc::new(NodeClock::new());
+        let Checked {
+            registry,
+            routers,
+            verifier,
+        } = check::check(&config, types, Arc::clone(&clock)).await?;
         let metrics = prometheus::Registry::new();
         register_build(&metrics)?;
-        let clock: Arc<dyn Clock> = Arc::new(NodeClock::new());
-        let observer = Arc::new(StorageMetrics::register(&metrics)?);
+        let health = Arc::new(StorageHealth::new(Arc::clone(&clock)));
+        let observed = Observed {
+            metrics: StorageMetrics::register(&metrics)?,
+            health: Arc::clone(&health),
+        };
         let (backend, store) =
-            Backend::open(&config, Arc::clone(&clock), observer, give_up).await?;
+            Backend::open(&config, Arc::clone(&clock), observed, give_up).await?;
+        let cluster = match Cluster::open(&config, backend.runtime()).await {
+            Ok(cluster) => cluster,
+            Err(error) => {
+                backend.close().await;
+                return Err(error);
+            }
+        };
+        let mut system = system_config(&config, routers);
+        system.membership = membership(&config, store.leases.clone(), cluster.as_ref());
         let started = start_system(
-            &config, &registry, services, authorizer, &store, &backend, &clock, &metrics,
+            system, &registry, services, authorizer, &store, &backend, &clock, &metrics,
         )
         .await;
-        let (system, reader, cluster) = match started {
+        let (system, reader) = match started {
             Ok(started) => started,
             Err(error) => {
                 backend.close().await;
@@ -245,7 +279,9 @@ impl NodeBuilder {
             node.addresses.cluster = Some(running.address());
             node.cluster = Some(running);
         }
-        if listens && let Err(error) = open_ports(&config, &registry, clock, &mut node).await {
+        if listens
+            && let Err(error) = open_ports(&config, &registry, verifier, health, &mut node).await
+        {
             node.stop().await;
             return Err(error);
         }
@@ -253,21 +289,9 @@ impl NodeBuilder {
     }
 }
 
-/// Refuses what the configuration knows and this version can't do: silence would promise it.
-fn check_supported(config: &Config) -> Result<(), NodeError> {
-    let not_yet = |key, what| Err(NodeError::NotYet { key, what });
-    if config.kafka.brokers.is_some() {
-        return not_yet("kafka.brokers", "command topics");
-    }
-    if config.telemetry.otlp_endpoint.is_some() {
-        return not_yet("telemetry.otlp-endpoint", "trace export");
-    }
-    Ok(())
-}
-
 #[allow(clippy::too_many_arguments, reason = "the parts of a node, each once")]
 async fn start_system(
-    config: &Config,
+    system: SystemConfig,
     registry: &Arc<Registry>,
     services: Services,
     authorizer: Arc<dyn Authorizer>,
@@ -275,18 +299,15 @@ async fn start_system(
     backend: &Backend,
     clock: &Arc<dyn Clock>,
     metrics: &prometheus::Registry,
-) -> Result<(RunningSystem, Arc<Reader>, Option<Cluster>), NodeError> {
+) -> Result<(RunningSystem, Arc<Reader>), NodeError> {
     let StorePorts {
         log,
         history,
         requests,
         snapshots,
         checkpoints,
-        leases,
+        leases: _,
     } = store.clone();
-    let cluster = Cluster::open(config, backend.runtime()).await?;
-    let mut system = system_config(config, registry)?;
-    system.membership = membership(config, leases, cluster.as_ref());
     let reader = Arc::new(Reader {
         registry: Arc::clone(registry),
         loader: Loader {
@@ -314,12 +335,12 @@ async fn start_system(
     let registry = Arc::clone(registry);
     let running =
         RunningSystem::start(system, registry, Arc::new(services), ports, metrics).await?;
-    Ok((running, reader, cluster))
+    Ok((running, reader))
 }
 
-fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, RouterError> {
+fn system_config(config: &Config, routers: HashMap<AggregateType, RouterKind>) -> SystemConfig {
     let runtime = &config.runtime;
-    Ok(SystemConfig {
+    SystemConfig {
         node: config.node_name(),
         mode: match config.access.mode {
             AccessModeSetting::Open => AccessMode::Open,
@@ -336,7 +357,7 @@ fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, R
             entry_bytes_max: config.log.max_entry_bytes.as_len(),
             partitions: config.log.partitions,
         },
-        routers: routers(config, registry)?,
+        routers,
         recent_requests: runtime.recent_requests,
         limits: Limits {
             lane_queue: runtime.lane_queue,
@@ -352,20 +373,25 @@ fn system_config(config: &Config, registry: &Registry) -> Result<SystemConfig, R
         },
         placement: Placement::Arbiters(runtime.arbiter_count()),
         membership: None,
-    })
+    }
 }
 
 async fn open_ports(
     config: &Config,
     registry: &Arc<Registry>,
-    clock: Arc<dyn Clock>,
+    verifier: Option<Verifier>,
+    health: Arc<StorageHealth>,
     node: &mut Node,
 ) -> Result<(), NodeError> {
-    let gateway = NodeGateway::new(node.handle(), (*node.reader).clone());
+    let stands = Arc::clone(&health);
+    let gateway = NodeGateway::new(node.handle(), (*node.reader).clone(), move || {
+        stands.is_usable()
+    });
     let parts = ServerParts {
         http: http_settings(config),
         admin: AdminSettings {
             bind: config.admin.bind,
+            head_timeout: config.http.header_timeout,
             token: config
                 .admin
                 .token
@@ -374,8 +400,14 @@ async fn open_ports(
         },
         registry: Arc::clone(registry),
         gateway,
-        authenticator: authenticator(config, clock).await?,
-        readiness: Arc::new(NodeReadiness(node.handle())),
+        authenticator: match verifier {
+            None => Arc::new(OpenAccess),
+            Some(verifier) => Arc::new(TokenAccess(verifier)),
+        },
+        readiness: Arc::new(NodeReadiness {
+            handle: node.handle(),
+            health,
+        }),
         metrics: node.metrics.clone(),
     };
     let (servers, addresses) = Servers::start(parts).await?;
@@ -402,15 +434,5 @@ fn http_settings(config: &Config) -> HttpSettings {
         wait_timeout: config.wait.timeout,
         wait_timeout_max: config.wait.max_timeout,
         ..HttpSettings::new(http.bind)
-    }
-}
-
-async fn authenticator(
-    config: &Config,
-    clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn Authenticator>, NodeError> {
-    match settings::access(config)? {
-        None => Ok(Arc::new(OpenAccess)),
-        Some(access) => Ok(Arc::new(TokenAccess(Verifier::open(access, clock).await?))),
     }
 }

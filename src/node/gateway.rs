@@ -1,10 +1,13 @@
 //! How the ports know their callers, and whether the node is ready.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use wow_actors::Handle;
 use wow_kernel::access::Principal;
 use wow_kernel::error::CommandError;
 
+use super::health::StorageHealth;
 use crate::access::Verifier;
 use crate::admin::Readiness;
 use crate::http::Authenticator;
@@ -15,12 +18,15 @@ pub(super) struct OpenAccess;
 /// Callers prove who they are.
 pub(super) struct TokenAccess(pub(super) Verifier);
 
-/// The node's readiness.
-pub(super) struct NodeReadiness(pub(super) Handle);
+/// The node's readiness: it runs what it owns, on storage that works.
+pub(super) struct NodeReadiness {
+    pub(super) handle: Handle,
+    pub(super) health: Arc<StorageHealth>,
+}
 
 impl Readiness for NodeReadiness {
     fn is_ready(&self) -> bool {
-        self.0.is_ready()
+        self.handle.is_ready() && self.health.is_usable()
     }
 }
 

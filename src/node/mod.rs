@@ -7,6 +7,9 @@
 //! gateway     what the HTTP edge needs of the running system
 //! routers     which router each aggregate type has
 //! servers     the thread that the public and the admin port live on
+//! check       what a start refuses before it touches anything
+//! health      whether the storage under the node works
+//! process     from a process's arguments to its exit code
 //! metrics     what storage tells, as metrics
 //! read        states, for code in the node's own process
 //! settings    what each part is told, out of the configuration
@@ -16,16 +19,20 @@
 
 mod backend;
 mod builder;
+mod check;
 mod cluster;
 mod gateway;
+mod health;
 mod maintenance;
 mod metrics;
+mod process;
 mod read;
 mod routers;
 mod servers;
 pub mod settings;
 mod signal;
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -36,7 +43,9 @@ use wow_kernel::model::Aggregate;
 use wow_kernel::read::Reader;
 
 pub use builder::{NodeBuilder, NodeError};
+pub use check::NotYet;
 pub use maintenance::migrate;
+pub use process::{ServeError, run};
 pub use read::Read;
 pub use routers::RouterError;
 pub use signal::StopSignal;
@@ -54,6 +63,22 @@ pub struct Addresses {
     pub admin: Vec<SocketAddr>,
     /// The internal port; none where the cluster isn't enabled.
     pub cluster: Option<SocketAddr>,
+}
+
+/// A line for each: what it is, where, and what is there.
+impl fmt::Display for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for address in &self.http {
+            writeln!(f, "http   http://{address}  (API: /swagger-ui/)")?;
+        }
+        for address in &self.admin {
+            writeln!(f, "admin  http://{address}  (/metrics, /health/ready)")?;
+        }
+        if let Some(address) = self.cluster {
+            writeln!(f, "nodes  {address}")?;
+        }
+        Ok(())
+    }
 }
 
 /// A running node. Whoever holds it stops it: with [`Node::stop`], or on a signal with

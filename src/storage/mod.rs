@@ -18,6 +18,7 @@
 mod batch;
 mod batcher;
 mod error;
+mod file;
 mod leases;
 mod meta;
 mod mysql;
@@ -38,6 +39,7 @@ mod verify;
 mod writer;
 
 pub use error::OpenError;
+pub use file::DatabaseFile;
 pub use meta::Meta;
 pub use node::Storage;
 pub use observer::{BatchOutcome, ReadBatch, ReadKind, StorageObserver, Unobserved, WrittenBatch};

@@ -93,6 +93,21 @@ impl fmt::Debug for Storage {
 }
 
 impl Storage {
+    /// Refuses a URL that no database here takes, and opens nothing.
+    ///
+    /// # Errors
+    /// [`OpenError::Url`].
+    pub fn check_url(url: &str) -> Result<(), OpenError> {
+        if postgres::accepts(url) || mysql::accepts(url) {
+            // Its parts are judged where it is connected to.
+            return Ok(());
+        }
+        if !sqlite::accepts(url) {
+            return Err(OpenError::unknown_scheme(url));
+        }
+        sqlite::check_url(url)
+    }
+
     /// Opens the database that the settings name; creates a SQLite file that is missing. Its I/O
     /// runs on `runtime`, which has to outlive it.
     ///
@@ -106,6 +121,7 @@ impl Storage {
         if settings.partitions == 0 {
             return Err(OpenError::NoPartitions);
         }
+        Self::check_url(&settings.url)?;
         // On the runtime, for connections belong to where they are made.
         let opening = runtime.spawn(open(settings.clone(), Arc::clone(&observer)));
         let opened = opening

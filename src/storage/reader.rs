@@ -79,6 +79,12 @@ impl StorageReader {
         }
     }
 
+    /// The unique keys that the schema has and this database doesn't.
+    pub(super) async fn missing_keys(&self) -> Result<Vec<&'static str>, StorageError> {
+        let missing = wow_migrations::missing_keys(&self.database).await;
+        missing.map_err(|error| StorageError::Unavailable(error.to_string()))
+    }
+
     /// Runs a statement whose text serves every database (`sql::numbered`).
     pub(super) async fn query(
         &self,

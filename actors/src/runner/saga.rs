@@ -388,7 +388,10 @@ impl Work {
         };
         // A failure of this system's own is not the domain's "no" either.
         let is_final = !error.is_retryable()
-            && !matches!(error, CommandError::Panicked | CommandError::Internal);
+            && !matches!(
+                error,
+                CommandError::Panicked | CommandError::Unwritable { .. } | CommandError::Internal
+            );
         if is_final {
             Ok(Err(error))
         } else {

@@ -132,9 +132,12 @@ impl Run<'_> {
             }
             Turn::Done(Err(DecideFault::Unwritable(reason))) => {
                 tracing::error!(command = ?self.command, reason, "the decision can't be written");
-                return self
-                    .confirm(loaded, known, Executed::Failed(CommandError::Internal))
-                    .await;
+                let failed = Executed::Failed(CommandError::Unwritable { reason });
+                return self.confirm(loaded, known, failed).await;
+            }
+            Turn::Done(Err(DecideFault::Ended)) => {
+                let failed = Executed::Failed(CommandError::ShuttingDown);
+                return self.confirm(loaded, known, failed).await;
             }
             // Failures of user code drop the state (R32).
             Turn::Panicked => {

@@ -5,11 +5,15 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::finite;
+
 /// What a command decided: the events to commit, and what its caller is told.
 #[derive(Debug, Clone)]
 pub struct Decision<E> {
     pub(crate) events: Vec<E>,
     pub(crate) result: Map<String, Value>,
+    /// What of the result JSON can't hold.
+    pub(crate) unwritable: Option<String>,
 }
 
 impl<E> Decision<E> {
@@ -23,6 +27,7 @@ impl<E> Decision<E> {
         Self {
             events: events.into_iter().collect(),
             result: Map::new(),
+            unwritable: None,
         }
     }
 
@@ -32,11 +37,17 @@ impl<E> Decision<E> {
     }
 
     /// Adds a value to the result map, which is stored with the commit and shown to the caller.
-    /// A value that JSON can't hold is left out.
+    /// A value that JSON can't hold, such as a float that is no number, fails the command.
     #[must_use]
     pub fn with_result(mut self, name: &str, value: impl Serialize) -> Self {
-        if let Ok(value) = serde_json::to_value(value) {
-            self.result.insert(name.to_owned(), value);
+        match finite::check(&value).and_then(|()| serde_json::to_value(value)) {
+            Ok(value) => {
+                self.result.insert(name.to_owned(), value);
+            }
+            Err(error) => {
+                self.unwritable
+                    .get_or_insert_with(|| format!("result '{name}': {error}"));
+            }
         }
         self
     }

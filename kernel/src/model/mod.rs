@@ -7,6 +7,7 @@ mod command;
 mod context;
 mod decision;
 mod event;
+pub(crate) mod finite;
 mod saga;
 mod tagged;
 

@@ -15,7 +15,7 @@ pub fn encode_variant<E: Serialize>(
     event: &E,
     tag: &str,
 ) -> Result<Box<RawValue>, serde_json::Error> {
-    let text = serde_json::to_string(event)?;
+    let text = super::finite::write(event)?;
     // `{"Tag":` before and `}` behind; tags are Rust identifiers and need no escapes.
     let body = text
         .strip_prefix("{\"")

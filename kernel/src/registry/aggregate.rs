@@ -12,10 +12,10 @@ use super::command::CommandDefinition;
 use super::{RegistryError, TransformFn};
 use crate::commit::RecordedEvent;
 use crate::id::{AggregateId, AggregateType, TenantId};
-use crate::model::decode_stored;
 use crate::model::{
     Aggregate, AggregateSpec, Command, Decide, Event, EventFault, EventSpec, Evolve, OwnerPolicy,
 };
+use crate::model::{decode_stored, finite};
 
 /// A state of some aggregate type; shared, never changed in place.
 pub type ErasedState = Arc<dyn Any + Send + Sync>;
@@ -113,7 +113,7 @@ impl AggregateDefinition {
             state_type: TypeId::of::<A>(),
             initial: |id| Arc::new(A::initial(id)),
             decode_state: |json| Ok(Arc::new(serde_json::from_str::<A>(json)?)),
-            encode_state: |state| serde_json::to_string(typed::<A>(state)),
+            encode_state: |state| finite::write(typed::<A>(state)),
             apply: apply::<A>,
             schema: |generator| generator.subschema_for::<A>(),
             spec,

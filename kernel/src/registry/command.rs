@@ -46,6 +46,8 @@ pub enum DecideFault {
     Rejected(Rejection),
     /// An event or the result can't be written as JSON: a fault of the domain's code.
     Unwritable(String),
+    /// There is nowhere to decide any more: the node is going away.
+    Ended,
 }
 
 /// What deciding came to.
@@ -231,6 +233,9 @@ async fn decide<A: Aggregate + Decide<C>, C: Command>(
     for hook in A::after_hooks() {
         let more = hook(before, &decision.events, &context).map_err(DecideFault::Rejected)?;
         decision.events.extend(more);
+    }
+    if let Some(reason) = decision.unwritable {
+        return Err(DecideFault::Unwritable(reason));
     }
     let result = match decision.result.is_empty() {
         true => None,

@@ -62,6 +62,7 @@ fn every_error() -> Vec<CommandError> {
         StorageUnavailable,
         EventUnreadable,
         EventsTooLarge { bytes: 2, limit: 1 },
+        Unwritable { reason: text() },
         Rejected(Rejection::new("account.frozen", "the account is frozen")),
         StageUnavailable { stage: text() },
         WaitTimeout,
@@ -88,7 +89,7 @@ fn spec_status(error: &CommandError) -> u16 {
         Deleted => 410,
         BodyTooLarge { .. } | EventsTooLarge { .. } => 413,
         Busy { .. } => 429,
-        TransformerIdentity | Panicked | SenderMissing | Internal => 500,
+        TransformerIdentity | Panicked | Unwritable { .. } | SenderMissing | Internal => 500,
         StorageUnavailable | EventUnreadable | ShuttingDown => 503,
         Timeout | DecideTimeout | OutcomeUnknown | WaitTimeout => 504,
     }

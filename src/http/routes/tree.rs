@@ -34,7 +34,7 @@ pub(crate) enum Found<'p, R> {
     WrongVerb(Vec<Verb>),
     /// No route has this path.
     Nothing,
-    /// A segment that isn't UTF-8 once it is decoded.
+    /// The path is badly percent-encoded, or isn't UTF-8 once it is decoded.
     Unreadable,
 }
 
@@ -53,6 +53,10 @@ impl Tree {
 
     /// Finds the route of a path as it stands in the request, still percent-encoded.
     pub(super) fn find<'p>(&self, path: &'p str, verb: Option<Verb>) -> Found<'p, usize> {
+        // Before anything else, so that it doesn't depend on which routes there are.
+        if !is_well_encoded(path) {
+            return Found::Unreadable;
+        }
         let path = path.strip_prefix('/').unwrap_or(path);
         if path.is_empty() || path.split('/').nth(SEGMENTS_MAX).is_some() {
             return Found::Nothing;
@@ -86,6 +90,15 @@ impl Tree {
             }
         }
     }
+}
+
+/// Whether two hexadecimal digits follow every `%`; a lone one would be taken for itself.
+fn is_well_encoded(path: &str) -> bool {
+    let mut parts = path.split('%');
+    parts.next();
+    let is_code =
+        |part: &[u8]| matches!(part, [a, b, ..] if [a, b].iter().all(|c| c.is_ascii_hexdigit()));
+    parts.all(|part| is_code(part.as_bytes())) && percent_decode_str(path).decode_utf8().is_ok()
 }
 
 struct Search<'s, 'p> {

@@ -39,6 +39,45 @@ async fn an_unknown_path_is_a_404_with_a_code() {
 }
 
 #[actix_web::test]
+async fn a_path_that_cannot_be_decoded_is_a_400_wherever_it_stands() {
+    let deep = format!("/x{}/%", "/a".repeat(40));
+    for uri in [
+        "/%zz",
+        "/account/%zz/prepare",
+        "/account/a-1/pre%pare",
+        "/account/a/b/c/d/%4",
+        "/metrics/%FF",
+        "/account/a-1/prepare/%c3",
+        &deep,
+    ] {
+        for request in [TestRequest::get(), TestRequest::post()] {
+            let answer = refused(request.uri(uri)).await;
+            let found = (answer.status, &*answer.code());
+            assert_eq!(found, (400, "wow.http.path-invalid"), "{uri}");
+        }
+    }
+}
+
+/// A path has one form: what is behind the last slash is a segment, and no route ends in an empty
+/// one. An empty id is an id that is missing, as an empty header is.
+#[actix_web::test]
+async fn a_trailing_slash_leads_nowhere() {
+    for uri in [
+        "/account/create_account/",
+        "/account/a-1/prepare/",
+        "/health/live/",
+        "/wow/command/send/",
+    ] {
+        let answer = refused(TestRequest::post().uri(uri)).await;
+        let found = (answer.status, &*answer.code());
+        assert_eq!(found, (404, "wow.http.not-found"), "{uri}");
+    }
+    let answer = refused(TestRequest::delete().uri("/account/")).await;
+    let found = (answer.status, &*answer.code());
+    assert_eq!(found, (400, "wow.command.identity-invalid"));
+}
+
+#[actix_web::test]
 async fn a_wrong_method_is_a_405_that_says_which_are_right() {
     for (request, uri, allow) in [
         (

@@ -1,5 +1,7 @@
 //! The server on a real socket: bounds, slow clients, clients that vanish, and stopping.
 
+mod connections;
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -53,6 +55,15 @@ async fn rest(stream: &mut TcpStream) -> String {
         .await
         .expect("the server closes in time");
     String::from_utf8(bytes).unwrap()
+}
+
+/// Waits until the server has closed, whatever it says before.
+async fn closed(stream: &mut TcpStream) {
+    let mut bytes = Vec::new();
+    let read = stream.read_to_end(&mut bytes);
+    let _ = timeout(Duration::from_secs(20), read)
+        .await
+        .expect("the server closes in time");
 }
 
 /// One answer with a body of known length.

@@ -43,6 +43,19 @@ pub(super) fn accepts(url: &str) -> bool {
     url.starts_with("sqlite:")
 }
 
+/// Refuses a URL that names no file.
+///
+/// # Errors
+/// [`OpenError::Url`].
+pub(super) fn check_url(url: &str) -> Result<(), OpenError> {
+    path_of(url).map(drop)
+}
+
+/// The file that a URL names; none where it is another database's.
+pub(super) fn file_of(url: &str) -> Option<PathBuf> {
+    accepts(url).then(|| path_of(url).ok()).flatten()
+}
+
 /// Opens a file for a node: locks it, creates it and its folder where they are missing, brings
 /// its schema up to date, and checks that it is this node's.
 ///

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use sea_orm::Value;
 use wow_kernel::commit::Commit;
-use wow_kernel::id::{AggregateKey, PartitionNo, Position, Version};
+use wow_kernel::id::{AggregateKey, EpochMillis, PartitionNo, Position, Version};
 use wow_kernel::partition::partition_of;
 use wow_kernel::ports::StorageError;
 
 use super::super::reads::PartitionPage;
 use super::super::rows::Cells;
+use super::texts::{odd_columns, time_fault};
 use super::{Finding, Step, Verification};
 
 /// How many entries are read at once.
@@ -20,6 +21,8 @@ struct Scan {
     partition: PartitionNo,
     /// The position of the last entry.
     position: Position,
+    /// The time of the last entry.
+    time: EpochMillis,
     /// The newest version of each aggregate so far.
     versions: HashMap<AggregateKey, Version>,
 }
@@ -46,18 +49,55 @@ impl Verification<'_> {
         let mut partitions = Vec::new();
         for row in self.reader.query(text, []).await? {
             let mut cells = Cells::new(&row);
-            let partition = PartitionNo(cells.number()?);
-            let (head, newest) = (cells.number()?, cells.number()?);
-            if head != newest {
-                self.report.add(Finding::HeadDiffers {
-                    partition: partition.0,
+            let (partition, head, newest): (i64, i64, i64) =
+                (cells.get()?, cells.get()?, cells.get()?);
+            let Ok(number) = u32::try_from(partition) else {
+                self.odd_head(partition, "partition_no", partition);
+                continue;
+            };
+            // Entries at no position are told of with the strays.
+            let newest = newest.max(0).unsigned_abs();
+            match u64::try_from(head) {
+                Err(_) => self.odd_head(partition, "head", head),
+                Ok(head) if head != newest => self.report.add(Finding::HeadDiffers {
+                    partition: number,
                     head,
                     newest,
-                });
+                }),
+                Ok(_) => {}
             }
-            partitions.push((partition, newest));
+            partitions.push((PartitionNo(number), newest));
         }
+        self.headless(&mut partitions).await?;
         Ok(partitions)
+    }
+
+    fn odd_head(&mut self, partition: i64, column: &'static str, number: i64) {
+        self.report.add(Finding::Odd {
+            place: format!("head of partition {partition}"),
+            column,
+            reason: format!("{number} is negative"),
+        });
+    }
+
+    /// Adds the partitions that have entries and no head.
+    async fn headless(
+        &mut self,
+        partitions: &mut Vec<(PartitionNo, Position)>,
+    ) -> Result<(), StorageError> {
+        let text = "select c.partition_no, max(c.position) from commit_log as c \
+                    where c.partition_no >= 0 and c.partition_no < $1 and c.position > 0 \
+                    and not exists (select 1 from log_partition as p \
+                    where p.partition_no = c.partition_no) \
+                    group by c.partition_no order by c.partition_no";
+        let count = Value::from(i64::from(self.reader.meta().partitions));
+        for row in self.reader.query(text, [count]).await? {
+            let mut cells = Cells::new(&row);
+            let (partition, newest) = (cells.number()?, cells.number()?);
+            self.report.add(Finding::HeadMissing { partition });
+            partitions.push((PartitionNo(partition), newest));
+        }
+        Ok(())
     }
 
     async fn partition(
@@ -69,6 +109,7 @@ impl Verification<'_> {
         let mut scan = Scan {
             partition,
             position: 0,
+            time: 0,
             versions: HashMap::new(),
         };
         let mut after = 0;
@@ -142,6 +183,7 @@ impl Verification<'_> {
             });
         }
         scan.position = commit.position;
+        self.texts_and_time(scan, commit);
 
         let placed = partition_of(&commit.key, self.reader.meta().partitions);
         if placed != scan.partition {
@@ -165,8 +207,32 @@ impl Verification<'_> {
         }
     }
 
+    fn texts_and_time(&mut self, scan: &mut Scan, commit: &Commit) {
+        let (partition, position) = (scan.partition.0, commit.position);
+        for (column, reason) in odd_columns(commit) {
+            self.report.add(Finding::Odd {
+                place: format!("partition {partition} position {position}"),
+                column,
+                reason,
+            });
+        }
+        if commit.committed_at < scan.time {
+            self.report.warn(Finding::TimeStepsBack {
+                partition,
+                position,
+                time: commit.committed_at,
+                before: scan.time,
+            });
+        }
+        // What is no time is no measure for those behind it.
+        if time_fault(commit.committed_at).is_none() {
+            scan.time = commit.committed_at;
+        }
+    }
+
     async fn strays(&mut self) -> Result<(), StorageError> {
-        let text = "select count(*) from commit_log where partition_no < 0 or partition_no >= $1";
+        let text = "select count(*) from commit_log \
+                    where partition_no < 0 or partition_no >= $1 or position < 1";
         let count = Value::from(i64::from(self.reader.meta().partitions));
         for row in self.reader.query(text, [count]).await? {
             let entries = Cells::new(&row).number()?;

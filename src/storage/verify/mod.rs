@@ -4,10 +4,13 @@
 //! append-only: what was read of it stays true, and the newest position of each partition is
 //! taken once, before its entries are. Memory is bounded by the aggregates of one partition.
 
+mod checkpoints;
 mod exact;
 mod log;
 mod report;
+mod requests;
 mod snapshots;
+mod texts;
 
 use wow_kernel::ports::StorageError;
 use wow_kernel::registry::Registry;
@@ -26,8 +29,8 @@ struct Verification<'v> {
 }
 
 impl StorageReader {
-    /// Looks at everything: positions and heads (R80), versions, request ids (R44), checkpoints,
-    /// and snapshots. With a registry, snapshots are compared with the log replayed.
+    /// Looks at everything: positions and heads (R80), versions, unique keys, request and
+    /// command ids (R44), checkpoints, and snapshots. With a registry, snapshots are compared with the log replayed.
     ///
     /// # Errors
     /// [`StorageError`] where the database can't be read at all; what is wrong with what it holds
@@ -44,6 +47,7 @@ impl StorageReader {
             report: Report::default(),
         };
         verification.files().await?;
+        verification.keys().await?;
         verification.log().await?;
         verification.requests().await?;
         verification.checkpoints().await?;
@@ -67,6 +71,14 @@ impl Verification<'_> {
         Ok(())
     }
 
+    /// The unique keys hold what no code here checks by itself (R44).
+    async fn keys(&mut self) -> Result<(), StorageError> {
+        for key in self.reader.missing_keys().await? {
+            self.report.add(Finding::KeyMissing { key });
+        }
+        Ok(())
+    }
+
     async fn requests(&mut self) -> Result<(), StorageError> {
         self.tell(Step::Requests, 0, 1);
         let text = "select tenant_id, aggregate_type, request_id, count(*) from commit_log \
@@ -80,31 +92,16 @@ impl Verification<'_> {
                 times: cells.number()?,
             });
         }
-        self.tell(Step::Requests, 1, 1);
-        Ok(())
-    }
-
-    async fn checkpoints(&mut self) -> Result<(), StorageError> {
-        self.tell(Step::Checkpoints, 0, 1);
-        // One statement sees one moment: an entry is never younger than a checkpoint behind it.
-        let text = "select c.subscription, c.partition_no, c.position, coalesce(p.head, 0) \
-                    from checkpoint as c \
-                    left join log_partition as p on p.partition_no = c.partition_no";
+        let text = "select command_id, count(*) from commit_log \
+                    group by command_id having count(*) > 1 limit 1000";
         for row in self.reader.query(text, []).await? {
             let mut cells = Cells::new(&row);
-            let subscription = cells.get()?;
-            let (partition, position, head) = (cells.number()?, cells.number()?, cells.number()?);
-            self.report.checkpoints += 1;
-            if position > head {
-                self.report.add(Finding::CheckpointBeyondHead {
-                    subscription,
-                    partition,
-                    position,
-                    head,
-                });
-            }
+            self.report.add(Finding::CommandTwice {
+                command_id: cells.get()?,
+                times: cells.number()?,
+            });
         }
-        self.tell(Step::Checkpoints, 1, 1);
+        self.tell(Step::Requests, 1, 1);
         Ok(())
     }
 }

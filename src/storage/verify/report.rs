@@ -68,8 +68,8 @@ pub enum Finding {
         /// What the log holds.
         newest: u64,
     },
-    /// Entries lie in partitions that don't exist.
-    #[error("{entries} entries lie in partitions that this log doesn't have")]
+    /// Entries lie in partitions that don't exist, or at positions before the first.
+    #[error("{entries} entries lie in partitions, or at positions, that this log doesn't have")]
     StrayPartition {
         /// How many.
         entries: u64,
@@ -119,6 +119,50 @@ pub enum Finding {
         request_id: String,
         /// How often.
         times: u64,
+    },
+    /// One command has committed more than once.
+    #[error("command {command_id} committed {times} times")]
+    CommandTwice {
+        /// The command.
+        command_id: String,
+        /// How often.
+        times: u64,
+    },
+    /// A unique key of the log isn't there, so nothing refuses a second commit of its kind (R44).
+    #[error(
+        "the unique key {key} is missing: a request or a version may commit twice; stop every node"
+    )]
+    KeyMissing {
+        /// Its name.
+        key: &'static str,
+    },
+    /// A column holds what is never written there.
+    #[error("{place}: {column}: {reason}")]
+    Odd {
+        /// Where.
+        place: String,
+        /// The column.
+        column: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A partition with entries has no head.
+    #[error("partition {partition} has entries and no head")]
+    HeadMissing {
+        /// The partition.
+        partition: u32,
+    },
+    /// An entry is older than the one before it: a clock was set back. Reads by time may be off.
+    #[error("partition {partition} position {position}: its time {time} is before {before}")]
+    TimeStepsBack {
+        /// The partition.
+        partition: u32,
+        /// The position.
+        position: u64,
+        /// When it was committed.
+        time: i64,
+        /// When the one before it was.
+        before: i64,
     },
     /// A checkpoint is beyond the head of its partition.
     #[error(
@@ -170,6 +214,26 @@ pub enum Finding {
         /// Where in the state, or which of the system's facts.
         path: String,
     },
+    /// A snapshot's recent requests aren't the log's (R41).
+    #[error("{aggregate}: the requests in its snapshot of version {version}: {reason}")]
+    SnapshotRequests {
+        /// The aggregate.
+        aggregate: String,
+        /// The snapshot's version.
+        version: u64,
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// A snapshot lacks recent requests; they are looked up in the log instead.
+    #[error("{aggregate}: its snapshot of version {version} lacks requests up to {written}")]
+    SnapshotRequestsMissing {
+        /// The aggregate.
+        aggregate: String,
+        /// The snapshot's version.
+        version: u64,
+        /// Up to which version it should have them.
+        written: u64,
+    },
     /// The log can't be replayed.
     #[error("{aggregate}: the log can't be replayed to version {version}: {reason}")]
     ReplayFailed {
@@ -203,10 +267,14 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// How many more there are.
     pub more: u64,
+    /// What is odd and does no harm, up to the same bound.
+    pub warnings: Vec<Finding>,
+    /// How many more of those there are.
+    pub more_warnings: u64,
 }
 
 impl Report {
-    /// Whether nothing is wrong.
+    /// Whether nothing is wrong; there may be warnings.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
@@ -216,6 +284,14 @@ impl Report {
             self.findings.push(finding);
         } else {
             self.more += 1;
+        }
+    }
+
+    pub(super) fn warn(&mut self, finding: Finding) {
+        if self.warnings.len() < FINDINGS_MAX {
+            self.warnings.push(finding);
+        } else {
+            self.more_warnings += 1;
         }
     }
 

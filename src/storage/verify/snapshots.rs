@@ -6,12 +6,14 @@ use sea_orm::Value;
 use wow_kernel::commit::{AggregateFacts, StoredSnapshot};
 use wow_kernel::execute::Loaded;
 use wow_kernel::id::{AggregateId, AggregateKey, AggregateType, TenantId, Version};
+use wow_kernel::partition::partition_of;
 use wow_kernel::ports::StorageError;
 use wow_kernel::registry::AggregateDefinition;
 use wow_migrations::names::snapshot as names;
 
 use super::super::reads::{AggregatePage, ProbeQuestion};
 use super::super::rows::{Cells, Row};
+use super::texts::time_fault;
 use super::{Finding, Step, Verification, exact};
 
 /// How many snapshots are read at once.
@@ -103,7 +105,13 @@ impl Verification<'_> {
             .collect();
         let probes = self.reader.reads.probes(questions).await?;
         for (snapshot, probe) in snapshots.iter().zip(probes) {
-            let newest = probe?.newest_version;
+            self.odd_place(snapshot);
+            let newest = match probe {
+                Ok(probe) => probe.newest_version,
+                // An entry that can't be read is in the report already.
+                Err(StorageError::Corrupt(_)) => continue,
+                Err(error) => return Err(error),
+            };
             if snapshot.version > newest {
                 self.report.add(Finding::SnapshotBeyondLog {
                     aggregate: snapshot.key.to_string(),
@@ -113,8 +121,28 @@ impl Verification<'_> {
                 continue;
             }
             self.compare(snapshot).await?;
+            self.compare_requests(snapshot).await?;
         }
         Ok(())
+    }
+
+    /// A snapshot lies where its aggregate does, and has a time.
+    fn odd_place(&mut self, snapshot: &StoredSnapshot) {
+        let mut odd = |column, reason| {
+            self.report.add(Finding::Odd {
+                place: format!("snapshot of {}", snapshot.key),
+                column,
+                reason,
+            });
+        };
+        let placed = partition_of(&snapshot.key, self.reader.meta().partitions);
+        if placed != snapshot.partition {
+            let reason = format!("{} instead of {placed}", snapshot.partition);
+            odd("partition_no", reason);
+        }
+        if let Some(reason) = time_fault(snapshot.snapshot_time) {
+            odd("snapshot_time", reason);
+        }
     }
 
     async fn compare(&mut self, snapshot: &StoredSnapshot) -> Result<(), StorageError> {
@@ -172,10 +200,10 @@ impl Verification<'_> {
         for commits in found {
             // An entry that can't be read is in the report already.
             let Ok(commits) = commits else { continue };
-            let here = (snapshot.partition, snapshot.position);
+            // Its partition is looked at by itself.
             if !commits
                 .iter()
-                .any(|commit| (commit.partition, commit.position) == here)
+                .any(|commit| commit.position == snapshot.position)
             {
                 self.misplaced(snapshot);
             }

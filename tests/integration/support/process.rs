@@ -49,10 +49,13 @@ impl Folder {
     fn command(&self, settings: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wow"));
         command.arg("serve");
-        for setting in ["http.bind=127.0.0.1:0", "admin.bind=127.0.0.1:0"]
-            .iter()
-            .chain(settings)
-        {
+        // What a test sets itself isn't set a second time.
+        let is_free = |port: &&&str| {
+            let key = port.split_inclusive('=').next().unwrap_or(port);
+            !settings.iter().any(|setting| setting.starts_with(key))
+        };
+        let ports = ["http.bind=127.0.0.1:0", "admin.bind=127.0.0.1:0"];
+        for setting in ports.iter().filter(is_free).chain(settings) {
             command.args(["--set", setting]);
         }
         command

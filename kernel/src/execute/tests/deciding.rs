@@ -171,5 +171,17 @@ fn an_entry_that_is_too_large_is_refused_before_the_append() {
 
 #[test]
 fn an_event_that_json_cant_hold_fails_its_command() {
-    fails_alone(How::Unwritable, "wow.node.internal", true);
+    fails_alone(How::Unwritable, "wow.command.unwritable", true);
+}
+
+#[test]
+fn a_number_that_is_none_fails_its_command_in_an_event_and_in_a_result() {
+    fails_alone(How::NotANumber, "wow.command.unwritable", true);
+    fails_alone(How::NotAResult, "wow.command.unwritable", true);
+    let mut node = Node::with_jar();
+    let Executed::Failed(error) = node.run(act(How::NotANumber)) else {
+        panic!("it was not refused");
+    };
+    let told = error.to_string();
+    assert!(told.contains("weighed") && told.contains("NaN"), "{told}");
 }

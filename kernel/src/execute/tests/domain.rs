@@ -38,6 +38,10 @@ pub(super) enum How {
     Large(usize),
     /// An event that JSON can't hold.
     Unwritable,
+    /// An event with a number that is none.
+    NotANumber,
+    /// A result with one, and no event.
+    NotAResult,
     /// An event whose evolution panics.
     Poison,
 }
@@ -55,6 +59,9 @@ pub(super) enum JarEvent {
         text: String,
     },
     Mapped(BTreeMap<Vec<u8>, u8>),
+    Weighed {
+        grams: Option<f64>,
+    },
     Poisoned,
 }
 
@@ -132,7 +139,7 @@ impl Evolve for Jar {
             JarEvent::Opened { name } => self.name.clone_from(name),
             JarEvent::Added { amount } => self.total += amount,
             JarEvent::Noted { text } => self.notes.push(text.clone()),
-            JarEvent::Mapped(_) => {}
+            JarEvent::Mapped(_) | JarEvent::Weighed { .. } => {}
             JarEvent::Poisoned => panic!("this event was never meant to be"),
         }
     }
@@ -216,6 +223,10 @@ async fn act(
             text: "x".repeat(*bytes),
         }),
         How::Unwritable => Decision::event(JarEvent::Mapped([(vec![1], 1)].into())),
+        How::NotANumber => Decision::event(JarEvent::Weighed {
+            grams: Some(f64::NAN),
+        }),
+        How::NotAResult => Decision::none().with_result("mean", f64::INFINITY),
         How::Poison => Decision::event(JarEvent::Poisoned),
     })
 }

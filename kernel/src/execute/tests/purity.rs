@@ -24,7 +24,7 @@ fn other_answers() -> Vec<(&'static str, Submission, &'static str)> {
             of(How::Large(limit)),
             "wow.command.events-too-large",
         ),
-        ("unwritable", of(How::Unwritable), "wow.node.internal"),
+        ("unwritable", of(How::Unwritable), "wow.command.unwritable"),
         (
             "version mismatch",
             of(How::Add(1)).expected_version(77),

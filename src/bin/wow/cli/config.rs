@@ -2,10 +2,12 @@
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use wow::config::{Config, Origin, Sources};
+use wow::config::{Config, Origin};
+use wow::prelude::*;
 
 use super::error::Failure;
 use super::{Global, output};
+use crate::domains;
 
 /// Check or print the configuration that a node would run with here
 #[derive(Debug, Args)]
@@ -36,7 +38,7 @@ enum ConfigCommand {
 pub(super) fn run(arguments: ConfigArguments, global: Global) -> Result<(), Failure> {
     match arguments.command {
         ConfigCommand::Check { json: false } => {
-            global.load()?;
+            check(global)?;
             Ok(output::print("the configuration is sound\n")?)
         }
         ConfigCommand::Check { json: true } => check_as_json(global),
@@ -45,14 +47,30 @@ pub(super) fn run(arguments: ConfigArguments, global: Global) -> Result<(), Fail
     }
 }
 
+/// Refuses what `wow serve` refuses before it touches storage or a port.
+fn check(global: Global) -> Result<(), Failure> {
+    let node = domains::node(NodeBuilder::from_config(global.load()?));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(runtime.block_on(node.check())?)
+}
+
 fn check_as_json(global: Global) -> Result<(), Failure> {
-    let loaded = Config::load(&Sources::of_process(global.config, global.set));
-    let faults: Vec<_> = match &loaded {
-        Ok(_) => Vec::new(),
-        Err(error) => error.faults().iter().map(ToString::to_string).collect(),
+    let faults: Vec<_> = match check(global) {
+        Ok(()) => Vec::new(),
+        Err(Failure::Config(error)) => error.faults().iter().map(ToString::to_string).collect(),
+        Err(Failure::Node(NodeError::NotYet(missing))) => missing
+            .into_iter()
+            .map(|one| NodeError::NotYet(vec![one]).to_string())
+            .collect(),
+        Err(error) => vec![error.to_string()],
     };
     output::print_json(&json!({ "sound": faults.is_empty(), "faults": faults }))?;
-    loaded.map(drop).map_err(|_| Failure::Told)
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Told),
+    }
 }
 
 fn keys(config: &Config) -> Value {

@@ -14,9 +14,9 @@ pub(super) enum Failure {
     /// The answer can't be written.
     #[error("the output can't be written: {0}")]
     Output(#[from] io::Error),
-    /// Logging can't begin.
+    /// The node can't be served.
     #[error(transparent)]
-    Telemetry(#[from] wow::telemetry::TelemetryError),
+    Serve(#[from] wow::node::ServeError),
     /// The node can't start.
     #[error(transparent)]
     Node(#[from] wow::node::NodeError),

@@ -54,7 +54,7 @@ struct ShowArguments {
     json: bool,
 }
 
-/// Verify versions, positions, request ids, checkpoints, and snapshots against the log replayed;
+/// Verify unique keys, versions, positions, ids, checkpoints, and snapshots against the log replayed;
 /// exits with 1 where something is wrong
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  wow log verify --json")]
@@ -180,6 +180,12 @@ fn told(report: &Report) -> String {
     }
     if report.more > 0 {
         text.push_str(&format!("and {} more\n", report.more));
+    }
+    for warning in &report.warnings {
+        text.push_str(&format!("odd: {warning}\n"));
+    }
+    if report.more_warnings > 0 {
+        text.push_str(&format!("and {} more that are odd\n", report.more_warnings));
     }
     if report.is_clean() {
         text.push_str("nothing is wrong\n");

@@ -14,8 +14,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
-use wow::config::{Config, Sources};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use wow::config::{Config, Sources, check_overrides, parse_override};
 
 use self::error::Failure;
 
@@ -54,7 +55,7 @@ struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Sets one key for this run, over file and environment; may be repeated
-    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = parse_override)]
     set: Vec<(String, String)>,
 }
 
@@ -85,6 +86,11 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let global = arguments.global;
+    if let Err(misuse) = check_overrides(&global.set) {
+        let misuse = Arguments::command().error(ErrorKind::ArgumentConflict, misuse);
+        let _ = misuse.print();
+        return ExitCode::from(2);
+    }
     let done = match arguments.command {
         None => output::print(START).map_err(Failure::from),
         Some(Command::Bench(arguments)) => bench::run(arguments, global),
@@ -100,17 +106,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn key_and_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text
-        .split_once('=')
-        .ok_or_else(|| "write it as section.key=value, such as http.workers=4".to_owned())?;
-    Ok((key.trim().to_owned(), value.trim().to_owned()))
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]

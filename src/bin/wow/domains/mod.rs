@@ -27,6 +27,11 @@ pub(crate) fn provide(services: &mut Services) {
     order::provide(services);
 }
 
+/// Gives a node every domain.
+pub(crate) fn node(node: NodeBuilder) -> NodeBuilder {
+    node.types(register).services(provide)
+}
+
 /// A rule for fields: a text that says something.
 fn not_blank(text: &str, _context: &()) -> garde::Result {
     match text.trim().is_empty() {

@@ -77,7 +77,7 @@ pub(super) async fn start() -> Node {
         authorizer: Arc::new(DeclaredRules),
         mode: AccessMode::Open,
     };
-    let gateway = NodeGateway::new(system.handle(), reader);
+    let gateway = NodeGateway::new(system.handle(), reader, || true);
     let bound = HttpServer::bind(settings(), registry(), gateway, Arc::new(OneToken)).unwrap();
     Node {
         base: format!("http://{}", bound.addresses()[0]),

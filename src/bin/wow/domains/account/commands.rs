@@ -11,7 +11,7 @@ use wow::prelude::*;
 use super::super::not_blank;
 use super::state::{Account, AccountEvent};
 
-/// Less is locked than should be unlocked.
+/// Less is locked than should leave.
 pub(super) const INSUFFICIENT_LOCKED: &str = "account.insufficient-locked";
 
 type Decided = Result<Decision<AccountEvent>, Rejection>;
@@ -96,8 +96,8 @@ impl Decide<Entry> for Account {
     }
 }
 
-/// Ends a transfer whose money has arrived. Even where less is locked it isn't refused, for then
-/// the money would be in both accounts.
+/// Ends a transfer whose money has arrived. The saga's is taken even where less is locked: refused,
+/// the money would be in both accounts. Anyone else's can only give up what is locked.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema, Validate, Command)]
 #[command(pure, validate)]
 pub(crate) struct Confirm {
@@ -106,8 +106,11 @@ pub(crate) struct Confirm {
 }
 
 impl Decide<Confirm> for Account {
-    async fn decide(&self, command: &Confirm, _context: &DecideContext) -> Decided {
+    async fn decide(&self, command: &Confirm, context: &DecideContext) -> Decided {
         let amount = command.amount;
+        if !context.principal().is_service() {
+            self.check_locked(amount)?;
+        }
         self.locked_amount
             .checked_sub(amount)
             .ok_or_else(overflow)?;
@@ -142,12 +145,7 @@ pub(crate) struct UnlockAmount {
 impl Decide<UnlockAmount> for Account {
     async fn decide(&self, command: &UnlockAmount, _context: &DecideContext) -> Decided {
         let amount = command.amount;
-        if self.locked_amount < amount {
-            return Err(Rejection::new(
-                INSUFFICIENT_LOCKED,
-                "the account has less locked",
-            ));
-        }
+        self.check_locked(amount)?;
         Ok(Decision::event(AccountEvent::AmountUnlocked { amount }))
     }
 }
@@ -194,6 +192,14 @@ impl Account {
         if self.balance_amount < amount {
             let message = "the account has too little balance";
             return Err(Rejection::new("account.insufficient-balance", message));
+        }
+        Ok(())
+    }
+
+    fn check_locked(&self, amount: i64) -> Result<(), Rejection> {
+        if self.locked_amount < amount {
+            let message = "the account has less locked";
+            return Err(Rejection::new(INSUFFICIENT_LOCKED, message));
         }
         Ok(())
     }

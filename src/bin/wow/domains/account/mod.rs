@@ -12,6 +12,12 @@
 //! Money is conserved: at rest, the sum of balance and locked over all accounts is what they
 //! were created with. What is locked for a transfer leaves its account only once it has arrived,
 //! and goes back where the target refuses it for good.
+//!
+//! The saga's commands are commands like any other, and whoever may send commands may send them:
+//! `access.mode` and an `Authorizer` say who that is. A client's `entry` is a transfer that was
+//! never prepared, and its source pays for it with a negative lock, which the saga's `confirm` is
+//! never refused for: refused, the money would be in both accounts. A client's own `confirm` is
+//! refused beyond what is locked, and gives up what it takes.
 
 mod commands;
 mod state;

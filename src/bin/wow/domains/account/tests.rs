@@ -24,6 +24,11 @@ fn frozen() -> AccountEvent {
     }
 }
 
+/// What brings transfers to their end.
+fn saga() -> Principal {
+    Principal::service(TransferSaga::NAME)
+}
+
 fn account(balance: i64) -> Given<Account> {
     given("ann").events([created(balance)])
 }
@@ -165,6 +170,7 @@ fn an_amount_that_overflows_is_refused_and_never_wrapped() {
     account(0)
         .events([AccountEvent::Confirmed { amount: i64::MAX }])
         .when(Confirm { amount: 2 })
+        .principal(saga())
         .then()
         .rejects("account.amount-overflow");
 }
@@ -183,9 +189,22 @@ fn a_confirmed_amount_leaves_the_account() {
 fn what_has_arrived_is_confirmed_even_where_less_is_locked() {
     account(100)
         .when(Confirm { amount: 30 })
+        .principal(saga())
         .then()
         .events([AccountEvent::Confirmed { amount: 30 }])
         .state(|account| assert_eq!(account.locked_amount, -30));
+}
+
+#[test]
+fn a_client_confirms_no_more_than_is_locked() {
+    account(100)
+        .events([AccountEvent::AmountLocked { amount: 30 }])
+        .when(Confirm { amount: 31 })
+        .then()
+        .rejects("account.insufficient-locked")
+        .when(Confirm { amount: 30 })
+        .then()
+        .events([AccountEvent::Confirmed { amount: 30 }]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Paying an order. A payment has happened when it is reported, so it is never refused for being
-//! too much: what is over is recorded too, for whoever pays back.
+//! too much: what is over is recorded too, for whoever pays back. Reported again, even in a request
+//! of its own, it is the same payment and counts once.
 
 use garde::Validate;
 use schemars::JsonSchema;
@@ -24,6 +25,20 @@ pub(crate) struct PayOrder {
 impl Decide<PayOrder> for Order {
     async fn decide(&self, command: &PayOrder, _context: &DecideContext) -> Decided {
         let (payment_id, amount) = (command.payment_id.clone(), command.amount);
+        let known = self
+            .payments
+            .iter()
+            .find(|known| known.payment_id == payment_id);
+        match known {
+            Some(known) if known.amount == amount => return Ok(Decision::none()),
+            Some(_) => {
+                let message = "this payment was reported with another amount";
+                return Err(
+                    Rejection::new("order.payment-mismatch", message).kind(RejectionKind::Conflict)
+                );
+            }
+            None => {}
+        }
         self.paid_amount.checked_add(amount).ok_or_else(overflow)?;
         Ok(Decision::event(OrderEvent::OrderPaid {
             payment_id,

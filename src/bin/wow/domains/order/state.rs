@@ -14,6 +14,8 @@ use super::payment::{PayOrder, note_overpayment};
 #[aggregate(
     resource = "sales-order",
     owner = "always",
+    // Orders of the first one don't know which payments they had.
+    revision = 2,
     commands(CreateOrder, ChangeAddress, PayOrder, ShipOrder, ReceiptOrder),
     after(note_overpayment)
 )]
@@ -27,6 +29,17 @@ pub(crate) struct Order {
     /// What was paid of it; never more than the total.
     pub(crate) paid_amount: i64,
     pub(crate) status: OrderStatus,
+    /// The payments it had, so that one that is reported again is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) payments: Vec<Payment>,
+}
+
+/// A payment that was reported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Payment {
+    pub(crate) payment_id: String,
+    pub(crate) amount: i64,
 }
 
 /// How far an order has come.
@@ -110,7 +123,11 @@ impl Evolve for Order {
                 self.total_amount = *total_amount;
             }
             OrderEvent::AddressChanged { address } => self.address.clone_from(address),
-            OrderEvent::OrderPaid { amount, .. } => {
+            OrderEvent::OrderPaid { payment_id, amount } => {
+                self.payments.push(Payment {
+                    payment_id: payment_id.clone(),
+                    amount: *amount,
+                });
                 self.paid_amount += amount;
                 if self.status == OrderStatus::Created && self.payable() <= 0 {
                     self.status = OrderStatus::Paid;

@@ -62,14 +62,15 @@ fn created(items: Vec<OrderItem>, total_amount: i64) -> OrderEvent {
 
 fn paid(amount: i64) -> OrderEvent {
     OrderEvent::OrderPaid {
-        payment_id: "p1".into(),
+        payment_id: format!("p{amount}"),
         amount,
     }
 }
 
+/// A payment that goes by its amount.
 fn pay(amount: i64) -> PayOrder {
     PayOrder {
-        payment_id: "p1".into(),
+        payment_id: format!("p{amount}"),
         amount,
     }
 }
@@ -217,7 +218,7 @@ fn amounts_that_overflow_are_refused() {
     order_after([])
         .when(pay(i64::MAX))
         .then()
-        .when(pay(i64::MAX))
+        .when(pay(i64::MAX - 1))
         .then()
         .rejects("order.amount-overflow");
 }
@@ -295,6 +296,30 @@ fn r51_the_hook_records_what_is_paid_too_much() {
         .then()
         .events([paid(4), over(4)])
         .state(|order| assert_eq!(order.paid_amount, 20));
+}
+
+#[test]
+fn a_payment_that_is_reported_again_counts_once() {
+    let other = PayOrder {
+        amount: 5,
+        ..pay(15)
+    };
+    order_after([])
+        .when(pay(15))
+        .then()
+        .when(pay(15))
+        .then()
+        .nothing()
+        .state(|order| assert_eq!(order.paid_amount, 15))
+        .when(other)
+        .then()
+        .rejects("order.payment-mismatch")
+        .when(pay(23))
+        .then()
+        .when(pay(23))
+        .then()
+        .nothing()
+        .state(|order| assert_eq!((order.paid_amount, order.payments.len()), (20, 2)));
 }
 
 #[test]

@@ -10,7 +10,7 @@
     reason = "a bench that can't go on should say where"
 )]
 
-#[path = "../../support/mod.rs"]
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::convert::Infallible;

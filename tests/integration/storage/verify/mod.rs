@@ -1,5 +1,8 @@
 //! `wow log verify`: a clean log is clean, and each kind of damage is found.
 
+mod requests;
+mod rows;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wow::prelude::*;
@@ -27,7 +30,7 @@ async fn a_log(database: &Database) {
     storage.close().await;
 }
 
-/// Damages a database as no code of ours does.
+/// Damages rows of a database as no code of ours does.
 async fn damage(database: &Database, sql: &str) {
     let rows = database.run(sql).await;
     assert!(rows > 0, "nothing was damaged by: {sql}");
