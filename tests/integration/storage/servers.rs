@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sea_orm::ConnectionTrait;
+use sea_orm::{ConnectionTrait, TransactionTrait};
 use uuid::Uuid;
 use wow::storage::{Finding, OpenError, Storage, StorageReader, StorageSettings};
 use wow_kernel::commit::Commit;
@@ -245,6 +245,30 @@ async fn an_index_that_is_missing_is_found(database: Database) {
     assert!(text.contains("uk_commit_log_request"), "{text}");
 }
 
+async fn r75_a_lock_that_nobody_gives_back_is_unavailable_within_its_time(database: Database) {
+    let settings = StorageSettings {
+        statement_timeout: Duration::from_secs(1),
+        ..database.settings()
+    };
+    let storage = open(settings).await.unwrap();
+    let other = database.connect().await;
+    let transaction = other.begin().await.unwrap();
+    let lock = "update log_partition set head = head + 1";
+    transaction.execute_unprepared(lock).await.unwrap();
+    let append = storage.append(commit("a", 1, "a-1"));
+    let outcome = tokio::time::timeout(Duration::from_secs(20), append).await;
+    let outcome = outcome.expect("it isn't waited for");
+    assert!(
+        matches!(outcome, Err(AppendError::Unavailable(_))),
+        "{outcome:?}"
+    );
+    transaction.rollback().await.unwrap();
+    let receipt = storage.append(commit("a", 1, "a-1")).await.unwrap();
+    assert_eq!(receipt.position, 1);
+    other.close().await.unwrap();
+    storage.close().await;
+}
+
 async fn r70_a_renewal_waits_for_no_load_on_the_log(database: Database) {
     let storage = Arc::new(open(database.settings()).await.unwrap());
     let member = Member {
@@ -287,5 +311,6 @@ on_every_server!(
     a_database_that_is_not_there_is_refused_at_once,
     r75_a_start_waits_for_a_server_that_is_away_until_it_is_told_to_stop,
     an_index_that_is_missing_is_found,
+    r75_a_lock_that_nobody_gives_back_is_unavailable_within_its_time,
     r70_a_renewal_waits_for_no_load_on_the_log,
 );
