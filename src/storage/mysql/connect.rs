@@ -31,7 +31,7 @@ pub(in crate::storage) struct MySqlServer {
 
 /// A connection, and which of the two is at its other end.
 pub(in crate::storage) struct Session {
-    pub(super) connection: MySqlConnection,
+    pub(in crate::storage) connection: MySqlConnection,
     pub(super) flavour: Flavour,
 }
 

@@ -92,7 +92,6 @@ impl PostgresServer {
             ("tcp_keepalives_idle", "15"),
             ("tcp_keepalives_interval", "5"),
             ("tcp_keepalives_count", "3"),
-            ("client_connection_check_interval", "5s"),
         ])
     }
 

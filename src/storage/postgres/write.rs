@@ -2,7 +2,7 @@
 //!
 //! Rows travel as arrays, one a column, so that one text serves a batch of any size.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use sea_orm::sqlx::postgres::PgArguments;
 use sea_orm::sqlx::query::Query;
@@ -180,6 +180,10 @@ fn bind_entries(bound: Bound, batch: &Batch<'_>) -> Bound {
     let texts = |text: fn(&Entry) -> &str| -> Vec<&str> {
         entries.iter().map(|entry| text(entry)).collect()
     };
+    let heads: HashMap<PartitionNo, i32> = batch.partitions().into_keys().zip(1..).collect();
+    let heads = entries
+        .iter()
+        .map(|entry| heads.get(&entry.commit.partition).copied());
     let partitions = entries.iter().map(|entry| number(entry.commit.partition));
     let places = order.iter().map(|index| signed(places[*index]));
     let versions = entries.iter().map(|entry| signed(entry.commit.version));
@@ -190,6 +194,7 @@ fn bind_entries(bound: Bound, batch: &Batch<'_>) -> Bound {
         .iter()
         .map(|entry| entry.commit.result.as_deref().map(RawValue::get));
     bound
+        .bind(heads.collect::<Vec<_>>())
         .bind(partitions.collect::<Vec<_>>())
         .bind(places.collect::<Vec<_>>())
         .bind(texts(|entry| entry.commit.key.tenant.as_str()))

@@ -13,6 +13,8 @@
 
 mod connections;
 mod open;
+#[cfg(test)]
+mod plans;
 mod write;
 
 use std::fmt;

@@ -99,6 +99,8 @@ impl<S: Server> ServerWriter<S> {
 impl<S: Server> BatchStore for ServerWriter<S> {
     async fn execute(&mut self, batch: &Batch<'_>) -> Result<Written, BatchFault> {
         let mut tried = 1;
+        // What waited long for a lock isn't tried many times more.
+        let until = Instant::now() + self.patience.answer;
         loop {
             match self.attempt(batch).await {
                 Ok(written) => {
@@ -106,7 +108,7 @@ impl<S: Server> BatchStore for ServerWriter<S> {
                     self.newest_at = times.max().unwrap_or_default().max(self.newest_at);
                     return Ok(written);
                 }
-                Err(WriteFault::Again(reason)) if tried < TRIES => {
+                Err(WriteFault::Again(reason)) if tried < TRIES && Instant::now() < until => {
                     tracing::debug!(reason, tried, "a batch was undone, and is tried again");
                     let most = BACKOFF * 2_u32.pow(tried);
                     tokio::time::sleep(most.mul_f64(rand::random())).await;

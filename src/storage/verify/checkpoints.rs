@@ -19,11 +19,11 @@ impl Row {
     fn read(cells: &mut Cells<'_>) -> Result<Self, StorageError> {
         Ok(Self {
             subscription: cells.get()?,
-            partition: cells.get()?,
-            position: cells.get()?,
-            epoch: cells.get()?,
-            generation: cells.get()?,
-            head: cells.get()?,
+            partition: cells.number()?,
+            position: cells.number()?,
+            epoch: cells.number()?,
+            generation: cells.number()?,
+            head: cells.number()?,
         })
     }
 }

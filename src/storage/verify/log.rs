@@ -50,7 +50,7 @@ impl Verification<'_> {
         for row in self.reader.query(text, []).await? {
             let mut cells = Cells::new(&row);
             let (partition, head, newest): (i64, i64, i64) =
-                (cells.get()?, cells.get()?, cells.get()?);
+                (cells.number()?, cells.number()?, cells.number()?);
             let Ok(number) = u32::try_from(partition) else {
                 self.odd_head(partition, "partition_no", partition);
                 continue;

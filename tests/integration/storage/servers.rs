@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sea_orm::ConnectionTrait;
-use wow::storage::{Storage, StorageReader, StorageSettings};
+use sea_orm::{ConnectionTrait, TransactionTrait};
+use uuid::Uuid;
+use wow::storage::{Finding, OpenError, Storage, StorageReader, StorageSettings};
 use wow_kernel::commit::Commit;
 use wow_kernel::conformance::PARTITIONS;
-use wow_kernel::id::{PartitionNo, Position};
-use wow_kernel::ports::{AppendError, CommitLog, RequestLookup};
+use wow_kernel::id::{NodeName, PartitionNo, Position};
+use wow_kernel::ports::{AppendError, CommitLog, LeaseStore, Member, MemberState, RequestLookup};
 
 use super::databases::{Database, on_every_server};
 use super::support::{append_versions, commit, key, open};
@@ -187,8 +188,129 @@ async fn follow(node: Arc<Storage>, entries: usize) -> usize {
     seen
 }
 
+async fn three_processes_migrate_and_start_at_once(database: Database) {
+    let start = || open(database.settings());
+    let (one, two, three) = tokio::join!(start(), start(), start());
+    for storage in [one, two, three] {
+        let storage = storage.unwrap();
+        storage.heads(&[PartitionNo(0)]).await.unwrap();
+        storage.close().await;
+    }
+    assert_clean(&database, 0).await;
+}
+
+async fn a_database_that_is_not_there_is_refused_at_once(database: Database) {
+    let (server, _) = database.url().rsplit_once('/').unwrap();
+    let misled = StorageSettings {
+        url: format!("{server}/wow_test_nowhere"),
+        ..database.settings()
+    };
+    let opened = tokio::time::timeout(Duration::from_secs(20), open(misled)).await;
+    let error = opened.expect("waiting doesn't mend it").unwrap_err();
+    assert!(matches!(error, OpenError::Database(_)), "{error}");
+}
+
+async fn r75_a_start_waits_for_a_server_that_is_away_until_it_is_told_to_stop(database: Database) {
+    let (scheme, _) = database.url().split_once("://").unwrap();
+    // Nothing listens on port 1.
+    let away = StorageSettings {
+        url: format!("{scheme}://wow@127.0.0.1:1/wow"),
+        ..database.settings()
+    };
+    let give_up = away.give_up.clone();
+    let starting = tokio::spawn(open(away));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!starting.is_finished(), "it waits");
+    give_up.cancel();
+    let ended = tokio::time::timeout(Duration::from_secs(20), starting).await;
+    let error = ended.expect("it ends").unwrap().unwrap_err();
+    assert!(matches!(error, OpenError::GivenUp), "{error}");
+}
+
+async fn an_index_that_is_missing_is_found(database: Database) {
+    open(database.settings()).await.unwrap().close().await;
+    let of_table = if database.url().starts_with("mysql") {
+        " on commit_log"
+    } else {
+        ""
+    };
+    let drop = format!("drop index uk_commit_log_request{of_table}");
+    database.run(&drop).await;
+    let reader = StorageReader::open(database.url(), None).await.unwrap();
+    let report = reader.verify(None, &mut |_| {}).await.unwrap();
+    reader.close().await;
+    let [Finding::Files { text }] = &report.findings[..] else {
+        panic!("{report:?}");
+    };
+    assert!(text.contains("uk_commit_log_request"), "{text}");
+}
+
+async fn r75_a_lock_that_nobody_gives_back_is_unavailable_within_its_time(database: Database) {
+    let settings = StorageSettings {
+        statement_timeout: Duration::from_secs(1),
+        ..database.settings()
+    };
+    let storage = open(settings).await.unwrap();
+    let other = database.connect().await;
+    let transaction = other.begin().await.unwrap();
+    let lock = "update log_partition set head = head + 1";
+    transaction.execute_unprepared(lock).await.unwrap();
+    let append = storage.append(commit("a", 1, "a-1"));
+    let outcome = tokio::time::timeout(Duration::from_secs(20), append).await;
+    let outcome = outcome.expect("it isn't waited for");
+    assert!(
+        matches!(outcome, Err(AppendError::Unavailable(_))),
+        "{outcome:?}"
+    );
+    transaction.rollback().await.unwrap();
+    let receipt = storage.append(commit("a", 1, "a-1")).await.unwrap();
+    assert_eq!(receipt.position, 1);
+    other.close().await.unwrap();
+    storage.close().await;
+}
+
+async fn r70_a_renewal_waits_for_no_load_on_the_log(database: Database) {
+    let storage = Arc::new(open(database.settings()).await.unwrap());
+    let member = Member {
+        name: NodeName::trusted("node-1"),
+        incarnation: Uuid::now_v7(),
+        address: "127.0.0.1:9090".to_owned(),
+        state: MemberState::Live,
+        protocol_min: 1,
+        protocol_max: 1,
+        valid_for: Duration::ZERO,
+    };
+    let ttl = Duration::from_secs(10);
+    storage.claim(&member, ttl).await.unwrap();
+    let mut lanes = Vec::new();
+    for lane in 0..64 {
+        let storage = storage.clone();
+        lanes.push(tokio::spawn(async move {
+            append_versions(&*storage, &format!("a-{lane}"), 20).await;
+        }));
+    }
+    let mut renewals = 0;
+    while !lanes.iter().all(|lane| lane.is_finished()) {
+        let renewed = storage.renew(&member, ttl);
+        let renewed = tokio::time::timeout(Duration::from_secs(3), renewed).await;
+        assert!(renewed.expect("a renewal within TTL / 3").unwrap());
+        renewals += 1;
+    }
+    assert!(renewals > 0);
+    for lane in lanes {
+        lane.await.unwrap();
+    }
+    storage.close().await;
+}
+
 on_every_server!(
     r54_connections_that_end_in_mid_batch_lose_and_double_nothing,
     r75_idle_connections_that_ended_are_replaced_before_anybody_notices,
     r80_two_nodes_on_one_database_lose_no_update_and_a_reader_misses_none,
+    three_processes_migrate_and_start_at_once,
+    a_database_that_is_not_there_is_refused_at_once,
+    r75_a_start_waits_for_a_server_that_is_away_until_it_is_told_to_stop,
+    an_index_that_is_missing_is_found,
+    r75_a_lock_that_nobody_gives_back_is_unavailable_within_its_time,
+    r70_a_renewal_waits_for_no_load_on_the_log,
 );

@@ -155,6 +155,41 @@ async fn r81_a_checkpoint_beyond_the_head_is_found(database: Database) {
     assert_found(&database, "update checkpoint set position = 5", &[beyond]).await;
 }
 
+async fn odd_rows_are_found_on_every_database(database: Database) {
+    let place = format!("partition {} position 2", partition_no("a"));
+    let odd = |place: &str, column, reason: &str| Finding::Odd {
+        place: place.to_owned(),
+        column,
+        reason: reason.to_owned(),
+    };
+    let of_a = "where aggregate_id = 'a' and version = 2";
+    for (sql, finding) in [
+        (
+            format!("update commit_log set request_id = '' {of_a}"),
+            odd(&place, "request_id", "it is empty"),
+        ),
+        (
+            format!("update commit_log set space_id = 'a/b' {of_a}"),
+            odd(
+                &place,
+                "space_id",
+                "it contains a control character or '/'",
+            ),
+        ),
+    ] {
+        assert_found(&database, &sql, &[finding]).await;
+    }
+    // Negative numbers end no run.
+    let database = database.another().await;
+    a_log(&database).await;
+    damage(&database, "update checkpoint set position = -1").await;
+    let report = verify(&database, None).await;
+    assert!(
+        matches!(&report.findings[..], [Finding::Odd { column: "position", .. }]),
+        "{report:?}"
+    );
+}
+
 async fn r84_a_snapshot_that_the_log_does_not_know_is_found(database: Database) {
     let aggregate = || "(0)/account/d".to_owned();
     let beyond = Finding::SnapshotBeyondLog {
@@ -334,6 +369,7 @@ on_every_database!(
     r80_gaps_and_heads_that_differ_are_found,
     entries_of_another_partition_are_found,
     r81_a_checkpoint_beyond_the_head_is_found,
+    odd_rows_are_found_on_every_database,
     r84_a_snapshot_that_the_log_does_not_know_is_found,
     rows_that_cannot_be_read_are_named_and_the_rest_is_looked_at,
     r84_a_snapshot_is_what_the_log_replayed_gives,
