@@ -26,7 +26,8 @@ pub(crate) struct Node {
 /// What the clients share.
 #[derive(Debug)]
 pub(crate) struct Load {
-    pub(crate) node: watch::Receiver<Node>,
+    /// The nodes: one that is killed and comes back, or several at one time.
+    pub(crate) nodes: Vec<watch::Receiver<Node>>,
     pub(crate) stopping: watch::Receiver<bool>,
     moments: AtomicU64,
     /// How many commits were acknowledged.
@@ -35,9 +36,12 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    pub(crate) fn new(node: watch::Receiver<Node>, stopping: watch::Receiver<bool>) -> Arc<Self> {
+    pub(crate) fn new(
+        nodes: Vec<watch::Receiver<Node>>,
+        stopping: watch::Receiver<bool>,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            node,
+            nodes,
             stopping,
             moments: AtomicU64::new(1),
             acknowledged: AtomicU64::new(0),
@@ -157,12 +161,26 @@ impl Worker {
         self.seen.requests[index].attempts.push(attempt);
     }
 
-    /// The node, once it is up.
-    async fn node(&self) -> (u32, Client) {
-        let mut node = self.load.node.clone();
-        let up = node.wait_for(|node| node.client.is_some()).await;
-        let up = up.expect("the run outlives its clients").clone();
-        (up.life, up.client.expect("it was waited for"))
+    /// A node that is up, or the next that is: any of several, as behind a balancer.
+    async fn node(&mut self) -> (u32, Client) {
+        let nodes = &self.load.nodes;
+        let first = self.random.random_range(0..nodes.len());
+        loop {
+            let mut up = (0..nodes.len()).filter_map(|at| {
+                let node = nodes[(first + at) % nodes.len()].borrow().clone();
+                node.client.map(|client| (node.life, client))
+            });
+            if let Some(up) = up.next() {
+                return up;
+            }
+            let changes = nodes.iter().map(|node| {
+                let mut node = node.clone();
+                Box::pin(async move { node.changed().await.is_ok() })
+            });
+            let is_told = futures_util::future::select_all(changes);
+            // Told of it, or in a while: a change between the look and the wait isn't seen.
+            let _ = tokio::time::timeout(Duration::from_millis(20), is_told).await;
+        }
     }
 
     async fn attempt(&mut self, request: &Request) -> Attempt {
@@ -200,9 +218,13 @@ impl Worker {
 
     /// A node that broke off is about to be another; one that is busy may be less so soon.
     async fn wait_for_another(&self, life: u32) {
-        let mut node = self.load.node.clone();
-        let another = node.wait_for(|node| node.life != life);
-        let _ = tokio::time::timeout(Duration::from_millis(100), another).await;
+        if let [node] = &self.load.nodes[..] {
+            let mut node = node.clone();
+            let another = node.wait_for(|node| node.life != life);
+            let _ = tokio::time::timeout(Duration::from_millis(100), another).await;
+        } else {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     async fn read(&mut self, key: &Key) {

@@ -10,8 +10,8 @@
 //! ledger   what the log's events say of money and carts
 //! ```
 
-mod check;
-mod clients;
-mod history;
+pub(crate) mod check;
+pub(crate) mod clients;
+pub(crate) mod history;
 mod ledger;
-mod run;
+pub(crate) mod run;

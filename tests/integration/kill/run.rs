@@ -20,7 +20,7 @@ use crate::support::{Folder, Node};
 
 const CLIENTS: usize = 32;
 
-fn setting(name: &str) -> Option<u64> {
+pub(crate) fn setting(name: &str) -> Option<u64> {
     std::env::var(name)
         .ok()
         .map(|text| text.parse().expect("it is a whole number"))
@@ -55,7 +55,7 @@ async fn load_and_kill(folder: &Folder, kills: u64, seed: u64) -> (History, Vec<
     let mut random = StdRng::seed_from_u64(seed);
     let (publish, node) = watch::channel(clients::Node::default());
     let (stop, stopping) = watch::channel(false);
-    let load = Load::new(node, stopping);
+    let load = Load::new(vec![node], stopping);
     let mut workers = JoinSet::new();
     for name in 0..CLIENTS {
         workers.spawn(Worker::new(Arc::clone(&load), name, seed).run());
@@ -129,7 +129,7 @@ async fn live_and_die(
     publish.send_modify(|known| known.client = None);
 }
 
-fn merged(seen: Vec<History>) -> History {
+pub(crate) fn merged(seen: Vec<History>) -> History {
     let mut all = History::default();
     for mut one in seen {
         all.requests.append(&mut one.requests);
@@ -144,7 +144,7 @@ async fn verify(folder: &Folder) {
     assert!(output.status.success(), "{output:?}");
 }
 
-fn summary(history: &History, log: &Log, lives: &[u64]) -> String {
+pub(crate) fn summary(history: &History, log: &Log, lives: &[u64]) -> String {
     let attempts = history
         .requests
         .iter()

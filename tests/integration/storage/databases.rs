@@ -17,7 +17,7 @@ pub(super) const POSTGRES: &str = "WOW_TEST_POSTGRES_URL";
 pub(super) const MYSQL: &str = "WOW_TEST_MYSQL_URL";
 
 /// A database, and what removes it.
-pub(super) struct Database {
+pub(crate) struct Database {
     url: String,
     _gone_with_it: GoneWithIt,
 }
@@ -38,7 +38,7 @@ impl Database {
     }
 
     /// A database of the PostgreSQL server.
-    pub(super) async fn postgres() -> Self {
+    pub(crate) async fn postgres() -> Self {
         Self::on_server(POSTGRES).await
     }
 
@@ -85,7 +85,7 @@ impl Database {
         }
     }
 
-    pub(super) fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 

@@ -7,7 +7,7 @@
 
 mod batches;
 mod conformance;
-mod databases;
+pub(crate) mod databases;
 mod full_disk;
 mod opening;
 mod reads;

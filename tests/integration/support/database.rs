@@ -5,8 +5,8 @@ use std::path::Path;
 
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database as SeaOrm, DatabaseConnection, DatabaseTransaction,
-    DbBackend, QueryResult, SqliteTransactionMode, Statement, TransactionOptions,
-    TransactionTrait as _, TryGetable,
+    QueryResult, SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait as _,
+    TryGetable,
 };
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub(crate) struct Log {
     pub(crate) snapshots: BTreeMap<Key, i64>,
 }
 
-/// A node's SQLite file, beside the node or after it.
+/// A node's database, beside the node or after it.
 #[derive(Debug)]
 pub(crate) struct Database(DatabaseConnection);
 
@@ -64,8 +64,15 @@ impl Database {
         Self(SeaOrm::connect(options).await.unwrap())
     }
 
+    /// A database of a server.
+    pub(crate) async fn open_url(url: &str) -> Self {
+        let mut options = ConnectOptions::new(url);
+        options.max_connections(1).sqlx_logging(false);
+        Self(SeaOrm::connect(options).await.unwrap())
+    }
+
     async fn query(&self, sql: &str) -> Vec<QueryResult> {
-        let statement = Statement::from_string(DbBackend::Sqlite, sql);
+        let statement = Statement::from_string(self.0.get_database_backend(), sql);
         self.0.query_all_raw(statement).await.unwrap()
     }
 
@@ -78,13 +85,13 @@ impl Database {
     pub(crate) async fn log(&self) -> Log {
         let rows = self
             .query(
-                "select partition_no, position, tenant_id, aggregate_type, aggregate_id, version, \
+                "select cast(partition_no as bigint), position, tenant_id, aggregate_type, aggregate_id, version, \
                  request_id, command_id, command_type, events \
                  from commit_log order by partition_no, position",
             )
             .await;
         let heads = self
-            .query("select partition_no, head from log_partition")
+            .query("select cast(partition_no as bigint), head from log_partition")
             .await;
         let snapshots = self
             .query("select tenant_id, aggregate_type, aggregate_id, version from snapshot")

@@ -117,9 +117,14 @@ impl Node {
 
     /// Tells it to stop, as an operator does.
     pub(crate) async fn terminate(&self) {
+        self.signal("TERM").await;
+    }
+
+    /// Sends it a signal, by its name.
+    pub(crate) async fn signal(&self, name: &str) {
         // No package of signals for one line of shell.
         let sent = Command::new("sh")
-            .args(["-c", "kill -s TERM \"$0\"", &self.id().to_string()])
+            .args(["-c", "kill -s \"$1\" \"$0\"", &self.id().to_string(), name])
             .status();
         assert!(sent.await.unwrap().success());
     }

@@ -170,11 +170,7 @@ async fn odd_rows_are_found_on_every_database(database: Database) {
         ),
         (
             format!("update commit_log set space_id = 'a/b' {of_a}"),
-            odd(
-                &place,
-                "space_id",
-                "it contains a control character or '/'",
-            ),
+            odd(&place, "space_id", "it contains a control character or '/'"),
         ),
     ] {
         assert_found(&database, &sql, &[finding]).await;
@@ -185,7 +181,13 @@ async fn odd_rows_are_found_on_every_database(database: Database) {
     damage(&database, "update checkpoint set position = -1").await;
     let report = verify(&database, None).await;
     assert!(
-        matches!(&report.findings[..], [Finding::Odd { column: "position", .. }]),
+        matches!(
+            &report.findings[..],
+            [Finding::Odd {
+                column: "position",
+                ..
+            }]
+        ),
         "{report:?}"
     );
 }
