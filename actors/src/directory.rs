@@ -188,7 +188,7 @@ impl LaneDirectory {
                 shard.insert(key, self.new_entry(now, shared));
                 continue;
             };
-            entry.used = now;
+            entry.used = entry.used.max(now);
             match entry.gate().enter(self.queue) {
                 Entry::Full => return Err(LaneFull(run)),
                 Entry::Closed => {}

@@ -45,6 +45,11 @@ fn check(text: &str) -> Result<(), IdFault> {
     if text.is_empty() {
         return Err(IdFault::Empty);
     }
+    // Nearly all ids are of visible ASCII: for those one look is enough.
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
+    if text.len() <= ID_CHARS_MAX && text.bytes().all(is_plain) {
+        return Ok(());
+    }
     if text.chars().count() > ID_CHARS_MAX {
         return Err(IdFault::TooLong);
     }
