@@ -145,6 +145,10 @@ impl Shared {
     }
 
     fn likely_partition(&self, submission: &Submission) -> Option<PartitionNo> {
+        // Where there is one thread, nothing has to be known.
+        if self.routing.addresses()?.admissions.len() == 1 {
+            return Some(PartitionNo(0));
+        }
         let (aggregate, _) = self.registry.resolve(&submission.target).ok()?;
         let facts = &submission.facts;
         let id = match aggregate.owner_is_id() {
