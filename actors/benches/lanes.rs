@@ -1,8 +1,12 @@
 //! Lanes on the memory backend against bare actix actors, in one run on the same threads.
 //!
 //! `cargo bench -p wow-actors --bench lanes` prints commands a second and the ratio; with
-//! `-- --seconds 5` each figure runs that long. Only the ratio means anything from one machine
-//! to another.
+//! `-- --seconds 5` each figure runs that long, with `-- --answers 500` until each client has so
+//! many answers. Only the ratio means anything from one machine to another.
+//!
+//! `--profile` and `--profile-bare` run one figure alone, for a profiler: under `valgrind
+//! --tool=callgrind` the difference of two runs is what the answers between them cost, and
+//! `WOW_BENCH_SLOWER=50` makes the node's clock as slow as its work.
 
 #![allow(
     missing_docs,
@@ -52,7 +56,7 @@ impl Handler<BareAdd> for Bare {
     }
 }
 
-fn bare(seconds: Duration, actors: usize, arbiters: usize) -> Rate {
+fn bare(length: Length, actors: usize, arbiters: usize) -> Rate {
     let (ready, started) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
         let runner = System::new();
@@ -68,7 +72,7 @@ fn bare(seconds: Duration, actors: usize, arbiters: usize) -> Rate {
     });
     let (addresses, running) = started.recv().unwrap();
     let addresses = Arc::new(addresses);
-    let rate = load(seconds, move |client, count| {
+    let rate = load(length, move |client, count| {
         let addresses = Arc::clone(&addresses);
         async move {
             let index = pick(client, count, addresses.len());
@@ -80,7 +84,7 @@ fn bare(seconds: Duration, actors: usize, arbiters: usize) -> Rate {
     rate
 }
 
-fn lanes(seconds: Duration, aggregates: usize, arbiters: usize, stage: Stage) -> Rate {
+fn lanes(length: Length, aggregates: usize, arbiters: usize, stage: Stage) -> Rate {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -90,7 +94,8 @@ fn lanes(seconds: Duration, aggregates: usize, arbiters: usize, stage: Stage) ->
         Limits::default(),
     ));
     let handle = running.handle();
-    let rate = load(seconds, move |client, count| {
+    let kept = handle.clone();
+    let rate = load(length, move |client, count| {
         let handle = handle.clone();
         async move {
             let id = pick(client, count, aggregates);
@@ -102,6 +107,10 @@ fn lanes(seconds: Duration, aggregates: usize, arbiters: usize, stage: Stage) ->
         }
     });
     runtime.block_on(running.stop());
+    if matches!(length, Length::Answers(_)) {
+        // What was committed stays in memory: to free it is no part of an answer's cost.
+        std::mem::forget(kept);
+    }
     rate
 }
 
@@ -136,8 +145,16 @@ struct Rate {
     micros: f64,
 }
 
+/// How long a load goes on.
+#[derive(Clone, Copy)]
+enum Length {
+    Time(Duration),
+    /// So many answers of each client: the difference of two runs is what the answers cost.
+    Answers(u64),
+}
+
 /// Closed-loop clients on a runtime of their own.
-fn load<F, R>(seconds: Duration, ask: F) -> Rate
+fn load<F, R>(length: Length, ask: F) -> Rate
 where
     F: Fn(usize, u64) -> R + Send + Sync + Clone + 'static,
     R: Future<Output = ()> + Send + 'static,
@@ -148,13 +165,17 @@ where
         .unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let done = Arc::new(AtomicU64::new(0));
+    let most = match length {
+        Length::Time(_) => u64::MAX,
+        Length::Answers(answers) => answers,
+    };
     let (started, used) = (Instant::now(), processor_seconds());
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| {
             let (ask, stop, done) = (ask.clone(), Arc::clone(&stop), Arc::clone(&done));
             runtime.spawn(async move {
                 let mut count = 0;
-                while !stop.load(Ordering::Relaxed) {
+                while count < most && !stop.load(Ordering::Relaxed) {
                     ask(client, count).await;
                     count += 1;
                 }
@@ -162,10 +183,12 @@ where
             })
         })
         .collect();
-    // The load runs on threads of its own; this one only waits for its time to pass.
-    #[expect(clippy::disallowed_methods, reason = "a bench runs for a time")]
-    std::thread::sleep(seconds);
-    stop.store(true, Ordering::Relaxed);
+    if let Length::Time(time) = length {
+        // The load runs on threads of its own; this one only waits for its time to pass.
+        #[expect(clippy::disallowed_methods, reason = "a bench runs for a time")]
+        std::thread::sleep(time);
+        stop.store(true, Ordering::Relaxed);
+    }
     runtime.block_on(async {
         for client in clients {
             client.await.unwrap();
@@ -185,9 +208,23 @@ fn main() {
         .position(|argument| argument == "--seconds")
         .map_or(3, |index| arguments[index + 1].parse().unwrap());
     let seconds = Duration::from_secs(seconds);
+    let length = arguments
+        .iter()
+        .position(|argument| argument == "--answers")
+        .map_or(Length::Time(seconds), |index| {
+            Length::Answers(arguments[index + 1].parse().unwrap())
+        });
+    if arguments
+        .iter()
+        .any(|argument| argument == "--profile-bare")
+    {
+        let rate = bare(length, 1000, 1);
+        println!("{:.0} answers a second", rate.answers);
+        return;
+    }
     if arguments.iter().any(|argument| argument == "--profile") {
         // One figure alone, for a profiler.
-        let rate = lanes(seconds, 1000, 1, Stage::Processed);
+        let rate = lanes(length, 1000, 1, Stage::Processed);
         println!(
             "{:.0} answers a second, {:.1} µs each",
             rate.answers, rate.micros
@@ -196,7 +233,7 @@ fn main() {
     }
     println!("{CLIENTS} clients, memory backend, answers a second");
     for arbiters in [1, 2] {
-        let floor = bare(seconds, 1000, arbiters);
+        let floor = bare(length, 1000, arbiters);
         println!(
             "bare actix, 1000 actors, {arbiters} arbiters: {:>9.0}  {:.1} µs each",
             floor.answers, floor.micros
@@ -206,7 +243,7 @@ fn main() {
             ("PROCESSED, 8 aggregates", 8, Stage::Processed),
             ("SNAPSHOT, 1000 aggregates", 1000, Stage::Snapshot),
         ] {
-            let rate = lanes(seconds, aggregates, arbiters, stage);
+            let rate = lanes(length, aggregates, arbiters, stage);
             println!(
                 "lanes, {name}, {arbiters} arbiters: {:>9.0}  {:.1} µs each  ratio {:.2}",
                 rate.answers,

@@ -8,7 +8,9 @@
 //!
 //! One on each arbiter; each runs its admissions concurrently.
 
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use actix::dev::{MessageResponse, OneshotSender, SendError};
 use actix::{Actor, ActorContext, Context, Handler, Message};
@@ -41,6 +43,8 @@ pub(crate) type Ticket = Arc<OnceLock<Arc<BuiltCommand>>>;
 #[rtype(result = "()")]
 pub(crate) struct Admit {
     pub(crate) submission: Box<Submission>,
+    /// When it arrived: from then on its deadline counts, here as for its caller.
+    pub(crate) arrived: Duration,
     pub(crate) permit: Permit,
     pub(crate) reply: Reply,
     pub(crate) ticket: Ticket,
@@ -77,15 +81,14 @@ impl Handler<Admit> for AdmissionActor {
     type Result = ();
 
     fn handle(&mut self, message: Admit, _context: &mut Self::Context) {
-        let shared = Arc::clone(&self.shared);
-        self.waiting
-            .run(async move { admit(&shared, message).await });
+        self.waiting.run(admit(Arc::clone(&self.shared), message));
     }
 }
 
-async fn admit(shared: &Shared, message: Admit) {
+async fn admit(shared: Arc<Shared>, message: Admit) {
     let Admit {
         submission,
+        arrived,
         permit,
         reply,
         ticket,
@@ -93,15 +96,14 @@ async fn admit(shared: &Shared, message: Admit) {
         stages,
     } = message;
     let span = trace::command_span(&submission.headers);
-    let admitted = shared
-        .admission
-        .admit(submission)
+    let admitting = pin!(shared.admission.admit_arrived(submission, arrived));
+    let admitted = admitting
         .instrument(span.clone())
         .await
         // A stage that nothing can ever signal is refused, rather than waited for (R61).
         .and_then(|command| stages::check_available(&shared.registry, &command).map(|()| command));
     let command = match admitted {
-        Ok(command) => Arc::new(command),
+        Ok(command) => command,
         Err(error) => {
             // Its place is free before its caller knows.
             drop(permit);
@@ -131,7 +133,7 @@ async fn admit(shared: &Shared, message: Admit) {
 impl Shared {
     /// Sends a command to the supervisor that runs it here.
     pub(crate) fn dispatch(&self, run: RunCommand) {
-        let partition = self.partition_of(run.command.key());
+        let partition = self.partition_of_command(&run.command);
         let supervisor = self
             .routing
             .addresses()

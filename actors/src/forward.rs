@@ -27,7 +27,7 @@ impl Shared {
     /// Sends an admitted command to where it runs (R20, R21).
     pub(crate) async fn send_on(&self, run: RunCommand) {
         let key = run.command.key();
-        let owner = self.routing.owner(self.partition_of(key));
+        let owner = self.routing.owner(self.partition_of_command(&run.command));
         match (
             route(self.router_of(&key.aggregate_type), &owner),
             &self.peers,

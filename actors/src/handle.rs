@@ -48,10 +48,21 @@ impl Handle {
     /// # Errors
     /// Why the request never became a command. What became one answers `Ok`, with the reason in
     /// [`CommandResult::error`] where it failed.
-    pub async fn submit(&self, submission: Submission) -> Result<CommandResult, CommandError> {
+    pub fn submit(
+        &self,
+        submission: Submission,
+    ) -> impl Future<Output = Result<CommandResult, CommandError>> + '_ {
+        // Boxed at once: it is large, and everything that holds the future would move it.
+        self.submit_boxed(Box::new(submission))
+    }
+
+    async fn submit_boxed(
+        &self,
+        submission: Box<Submission>,
+    ) -> Result<CommandResult, CommandError> {
         let (stage, started) = (submission.wait.stage, self.shared.clock.monotonic());
         let answered = match self.begin(submission, started, false) {
-            Ok(caller) => caller.finish(None).await,
+            Ok(mut caller) => caller.finish(None).await,
             Err(refused) => Err(refused),
         };
         self.measure(stage, started);
@@ -68,13 +79,13 @@ impl Handle {
     ) -> mpsc::Receiver<Result<CommandResult, CommandError>> {
         let (results, receiver) = mpsc::channel(STREAM_SIGNALS);
         let (stage, started) = (submission.wait.stage, self.shared.clock.monotonic());
-        let begun = self.begin(submission, started, true);
+        let begun = self.begin(Box::new(submission), started, true);
         let handle = self.clone();
         // Owned by the receiver: it ends when that is dropped, and at the plan's deadline at last.
         tokio::spawn(async move {
             let last = match begun {
                 Err(error) => Err(error),
-                Ok(caller) => tokio::select! {
+                Ok(mut caller) => tokio::select! {
                     last = caller.finish(Some(&results)) => last,
                     () = results.closed() => return,
                 },
@@ -135,7 +146,7 @@ impl Handle {
     /// Takes the permits, and hands the submission to admission.
     fn begin(
         &self,
-        submission: Submission,
+        submission: Box<Submission>,
         started: Duration,
         streams: bool,
     ) -> Result<Caller, CommandError> {
@@ -178,11 +189,13 @@ impl Handle {
         };
         let (reply, outcome) = oneshot::channel();
         let ticket = Ticket::default();
-        let plan = submission.wait.clone();
-        let deadline = started.saturating_add(plan.timeout);
+        let wait = &submission.wait;
+        let (timeout, deadline) = (wait.timeout, started.saturating_add(wait.timeout));
+        let filter = (stage > Stage::Snapshot).then(|| Box::new(wait.filter.clone()));
         let place = shared.admission_place(&submission);
         let admit = Admit {
-            submission: Box::new(submission),
+            submission,
+            arrived: started,
             permit,
             reply,
             ticket: Arc::clone(&ticket),
@@ -196,8 +209,10 @@ impl Handle {
             sent,
             outcome,
             stages,
-            plan,
+            stage,
+            filter,
             deadline,
+            fresh: (!timeout.is_zero()).then_some(timeout),
             _waiter: waiter,
         })
     }

@@ -7,13 +7,18 @@
 //! Ends when: the directory drops its address, which happens only with nothing queued.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{self, Poll};
+use std::time::Duration;
 
-use actix::{Actor, ActorFutureExt, Addr, AtomicResponse, Context, Handler, Message, WrapFuture};
+use actix::dev::{MessageResponse, OneshotSender};
+use actix::fut::wrap_future;
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, Message};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use tracing::Instrument;
+use tracing::instrument::Instrumented;
 use wow_kernel::command::BuiltCommand;
 use wow_kernel::error::CommandError;
 use wow_kernel::execute::{LaneState, Loaded};
@@ -44,6 +49,13 @@ pub(crate) struct RunCommand {
 }
 
 impl RunCommand {
+    /// When it arrived at this node.
+    pub(crate) fn arrived(&self) -> Duration {
+        self.command
+            .deadline
+            .saturating_sub(self.command.wait.timeout)
+    }
+
     /// Answers it without running it.
     pub(crate) fn refuse(self, error: CommandError) {
         let answer = Answer::Failed(error);
@@ -91,7 +103,8 @@ impl Drop for Enqueued {
 pub(crate) struct Lane {
     shared: Arc<Shared>,
     record: Arc<LaneRecord>,
-    state: Option<LaneState>,
+    /// Boxed, for it goes from turn to turn.
+    state: Option<Box<LaneState>>,
     size: StateSize,
 }
 
@@ -118,31 +131,48 @@ impl Actor for Lane {
 }
 
 impl Handler<Enqueued> for Lane {
-    type Result = AtomicResponse<Self, ()>;
+    type Result = Turn;
 
-    fn handle(&mut self, message: Enqueued, _context: &mut Self::Context) -> Self::Result {
-        let shared = Arc::clone(&self.shared);
+    fn handle(&mut self, message: Enqueued, _context: &mut Self::Context) -> Turn {
         let state = self.state.take().unwrap_or_default();
         let (message, slot) = message.take();
         let span = message.span.clone();
-        // Boxed here, once: the future is large, and each adapter around it would move it.
-        let run: Running = Box::pin(async move {
-            // A lane with ready work must not hold up the others on its thread.
-            tokio::task::coop::consume_budget().await;
-            run(&shared, state, message, slot).instrument(span).await
-        });
-        AtomicResponse::new(Box::pin(
-            run.into_actor(self)
-                .map(|finished, lane, _context| lane.finish(finished)),
-        ))
+        // Boxed before the span is put around it: the future is large, and would be moved.
+        let run: Running = Box::pin(run(Arc::clone(&self.shared), state, message, slot));
+        let mut run = run.instrument(span);
+        // Most commands wait for nothing and are done here, without a round through the context.
+        let mut unscheduled = task::Context::from_waker(task::Waker::noop());
+        match Pin::new(&mut run).poll(&mut unscheduled) {
+            Poll::Ready(finished) => {
+                self.finish(finished);
+                Turn::Done
+            }
+            Poll::Pending => Turn::Waits(run),
+        }
     }
 }
 
 type Running = Pin<Box<dyn Future<Output = Finished>>>;
 
+/// How far a command has come when it was begun.
+pub(crate) enum Turn {
+    Done,
+    /// It waits for something, and the next one for it (R30).
+    Waits(Instrumented<Running>),
+}
+
+impl MessageResponse<Lane, Enqueued> for Turn {
+    fn handle(self, context: &mut Context<Lane>, _nobody: Option<OneshotSender<()>>) {
+        if let Self::Waits(run) = self {
+            let run = wrap_future::<_, Lane>(run);
+            context.wait(run.map(|finished, lane, _context| lane.finish(finished)));
+        }
+    }
+}
+
 /// A command that has run, before its caller knows.
-struct Finished {
-    state: LaneState,
+pub(crate) struct Finished {
+    state: Box<LaneState>,
     definition: Arc<AggregateDefinition>,
     /// How many bytes of events it committed.
     grown: usize,
@@ -194,6 +224,9 @@ impl StateSize {
     /// What text and in-memory form take together, against the text alone.
     const BYTES_PER_JSON_BYTE: usize = 3;
 
+    /// What events may add before it is worth a look: about what the smallest lane takes.
+    const WORTH_A_LOOK: usize = 256;
+
     /// Measures where the state may have grown by much.
     fn measure(
         &mut self,
@@ -202,7 +235,8 @@ impl StateSize {
         grown: usize,
     ) -> Option<usize> {
         self.grown += grown;
-        if loaded.version < self.next_at && self.grown <= self.measured {
+        let most = self.measured.max(Self::WORTH_A_LOOK);
+        if loaded.version < self.next_at && self.grown <= most {
             return None;
         }
         self.next_at = loaded.version + 1 + loaded.version / 4;
@@ -221,7 +255,14 @@ impl StateSize {
 }
 
 /// Runs one command to its end, with all that follows a commit (R55).
-async fn run(shared: &Shared, mut state: LaneState, message: RunCommand, slot: Slot) -> Finished {
+async fn run(
+    shared: Arc<Shared>,
+    mut state: Box<LaneState>,
+    message: RunCommand,
+    slot: Slot,
+) -> Finished {
+    // A lane with ready work must not hold up the others on its thread.
+    tokio::task::coop::consume_budget().await;
     let RunCommand {
         command,
         reply,
@@ -235,8 +276,11 @@ async fn run(shared: &Shared, mut state: LaneState, message: RunCommand, slot: S
         // Nobody waits for it any more, and it has not begun (R31).
         Some(Answer::Failed(CommandError::Timeout))
     } else {
-        let execute = shared.kernel.execute(&mut state, &command);
-        match AssertUnwindSafe(execute).catch_unwind().await {
+        let executed = {
+            let execute = pin!(shared.kernel.execute(&mut state, &command));
+            AssertUnwindSafe(execute).catch_unwind().await
+        };
+        match executed {
             Ok(executed) => {
                 let (answer, view) = Answer::of(executed);
                 if let Some(view) = view {
@@ -252,7 +296,7 @@ async fn run(shared: &Shared, mut state: LaneState, message: RunCommand, slot: S
                 // The kernel catches users' code. Beyond it nobody knows how far this came: the
                 // caller looks at storage, and the next command loads the state.
                 tracing::error!(?command, "running a command panicked");
-                state = LaneState::default();
+                *state = LaneState::default();
                 None
             }
         }

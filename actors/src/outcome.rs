@@ -58,7 +58,7 @@ impl Answer {
                 key,
                 duplicate,
             } => Self::Known {
-                record: Box::new(record),
+                record,
                 key,
                 duplicate,
             },

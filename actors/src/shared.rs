@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tokio::sync::{Notify, watch};
 use wow_kernel::admission::Admission;
+use wow_kernel::command::BuiltCommand;
 use wow_kernel::commit::Commit;
 use wow_kernel::error::CommandError;
 use wow_kernel::execute::Kernel;
@@ -92,6 +93,17 @@ impl Shared {
         partition_of(key, self.kernel.limits.partitions)
     }
 
+    /// The same for a command, which knows its key's hash.
+    pub(crate) fn partition_of_command(&self, command: &BuiltCommand) -> PartitionNo {
+        command.key_hash.partition(self.kernel.limits.partitions)
+    }
+
+    /// Whether any caller here waits for a stage after PROCESSED. It has its place among the
+    /// waiting before its command is admitted: where none has one, nobody here waits for a signal.
+    fn has_waiters(&self) -> bool {
+        self.waiters.taken() > 0
+    }
+
     /// Whether callers' commands are taken. Asked with a permit in hand, in one order with the
     /// permits: a stop either counts the command or turns it away (R34).
     pub(crate) fn is_accepting(&self) -> bool {
@@ -133,6 +145,10 @@ impl Shared {
     }
 
     fn likely_partition(&self, submission: &Submission) -> Option<PartitionNo> {
+        // Where there is one thread, nothing has to be known.
+        if self.routing.addresses()?.admissions.len() == 1 {
+            return Some(PartitionNo(0));
+        }
         let (aggregate, _) = self.registry.resolve(&submission.target).ok()?;
         let facts = &submission.facts;
         let id = match aggregate.owner_is_id() {
@@ -160,6 +176,9 @@ impl Shared {
         error: Option<&CommandError>,
         commits: impl Iterator<Item = &'a Commit>,
     ) {
+        if self.peers.is_none() && !self.has_waiters() {
+            return;
+        }
         let (own, others): (Vec<_>, Vec<_>) =
             commits.partition(|commit| commit.origin == self.node);
         self.tell_waits(own.into_iter().map(|commit| StageReached {
@@ -187,7 +206,7 @@ impl Shared {
 
     /// Hands stages to the actors that hold the callers' waits.
     pub(crate) fn tell_waits(&self, all: impl Iterator<Item = StageReached>) {
-        let Some(addresses) = self.routing.addresses() else {
+        let Some(addresses) = self.routing.addresses().filter(|_| self.has_waiters()) else {
             return;
         };
         let mut by_place: Vec<Vec<StageReached>> = vec![Vec::new(); addresses.waits.len()];

@@ -162,7 +162,7 @@ impl Node {
     }
 
     fn build(&self, submission: Submission) -> Arc<BuiltCommand> {
-        Arc::new(now(self.admission.admit(submission)).unwrap())
+        now(self.admission.admit(submission)).unwrap()
     }
 }
 

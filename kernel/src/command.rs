@@ -2,11 +2,13 @@
 
 use std::any::Any;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::access::Principal;
 use crate::commit::Headers;
 use crate::id::{AggregateKey, CommandId, Identity, NodeName, RequestId, Version};
+use crate::partition::KeyHash;
 use crate::registry::{AggregateDefinition, CommandDefinition};
 use crate::wait::WaitPlan;
 
@@ -17,7 +19,30 @@ pub const CHAIN_DEPTH_MAX: usize = 32;
 pub type Payload = Arc<dyn Any + Send + Sync>;
 
 /// The aggregates whose commands, still running, led to a command (R30). Innermost last.
-pub type CallChain = Arc<[AggregateKey]>;
+///
+/// Nearly all commands come from outside, and their empty chain takes nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallChain(Option<Arc<[AggregateKey]>>);
+
+impl Deref for CallChain {
+    type Target = [AggregateKey];
+
+    fn deref(&self) -> &[AggregateKey] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl From<Vec<AggregateKey>> for CallChain {
+    fn from(keys: Vec<AggregateKey>) -> Self {
+        Self((!keys.is_empty()).then(|| keys.into()))
+    }
+}
+
+impl FromIterator<AggregateKey> for CallChain {
+    fn from_iter<I: IntoIterator<Item = AggregateKey>>(keys: I) -> Self {
+        Vec::from_iter(keys).into()
+    }
+}
 
 /// A command that admission has built. It has no interior mutability and is shared by `Arc` (R7).
 #[derive(Clone)]
@@ -26,6 +51,8 @@ pub struct BuiltCommand {
     pub command_id: CommandId,
     /// Which aggregate, for which owner, in which space.
     pub identity: Identity,
+    /// The hash of its key, which says where the aggregate is placed.
+    pub key_hash: KeyHash,
     /// The aggregate's type.
     pub aggregate: Arc<AggregateDefinition>,
     /// Its own type.

@@ -18,6 +18,7 @@ use crate::error::CommandError;
 use crate::id::{
     AggregateKey, CommandId, Identity, NodeName, OwnerId, RequestId, SpaceId, Version,
 };
+use crate::partition::KeyHash;
 use crate::recent::RequestRecord;
 use crate::registry::Registry;
 use crate::wait::{FunctionInfo, Stage, WaitPlan};
@@ -118,6 +119,7 @@ impl ForwardedCommand {
         })?;
         Ok(BuiltCommand {
             command_id: self.command_id,
+            key_hash: KeyHash::of(&self.key),
             identity: Identity {
                 key: self.key,
                 owner: self.owner,

@@ -8,22 +8,46 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::id::{AggregateKey, PartitionNo};
 
+/// The hash of an aggregate's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyHash(u64);
+
+impl KeyHash {
+    /// The hash of a key.
+    pub fn of(key: &AggregateKey) -> Self {
+        Self::of_parts([
+            key.tenant.as_str(),
+            key.aggregate_type.as_str(),
+            key.id.as_str(),
+        ])
+    }
+
+    /// The partition of the aggregate, of `count` partitions in all.
+    pub fn partition(self, count: u32) -> PartitionNo {
+        let number = self.0 % u64::from(count.max(1));
+        PartitionNo(u32::try_from(number).expect("a remainder of a u32 fits in one"))
+    }
+
+    fn of_parts(parts: [&str; 3]) -> Self {
+        Self(hash(parts))
+    }
+}
+
 /// The partition of an aggregate, of `count` partitions in all.
 pub fn partition_of(key: &AggregateKey, count: u32) -> PartitionNo {
-    let parts = [
-        key.tenant.as_str(),
-        key.aggregate_type.as_str(),
-        key.id.as_str(),
-    ];
-    partition_of_parts(parts, count)
+    KeyHash::of(key).partition(count)
 }
 
 /// The partition of the aggregate with this tenant, type and id.
 pub fn partition_of_parts(parts: [&str; 3], count: u32) -> PartitionNo {
+    KeyHash::of_parts(parts).partition(count)
+}
+
+fn hash(parts: [&str; 3]) -> u64 {
     // Nearly all keys fit here, and hashing in one go is several times cheaper than in pieces.
     let mut short = [0_u8; 192];
     let length = parts.iter().map(|part| part.len() + 1).sum::<usize>();
-    let hash = match short.get_mut(..length) {
+    match short.get_mut(..length) {
         Some(bytes) => {
             let mut at = 0;
             for part in parts {
@@ -39,9 +63,7 @@ pub fn partition_of_parts(parts: [&str; 3], count: u32) -> PartitionNo {
                 .collect();
             xxh3_64(&bytes)
         }
-    };
-    let number = hash % u64::from(count.max(1));
-    PartitionNo(u32::try_from(number).expect("a remainder of a u32 fits in one"))
+    }
 }
 
 #[cfg(test)]

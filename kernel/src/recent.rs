@@ -53,8 +53,11 @@ pub struct RequestRecord {
 
 /// Whether a set keeps a request; what is too large for it is left to the log.
 pub fn is_kept(record: &RequestRecord) -> bool {
-    let result = record.result.as_deref();
-    u32::try_from(record.version).is_ok()
+    fits(record.version, record.result.as_deref())
+}
+
+fn fits(version: Version, result: Option<&RawValue>) -> bool {
+    u32::try_from(version).is_ok()
         && result.is_none_or(|result| result.get().len() <= RESULT_BYTES_MAX)
 }
 
@@ -81,6 +84,17 @@ impl From<&Commit> for RequestRecord {
     }
 }
 
+/// A request to remember, as its record or its commit says it.
+struct Noted<'a> {
+    request_id: &'a RequestId,
+    command_id: CommandId,
+    version: Version,
+    command_type: &'a Arc<str>,
+    principal: &'a Arc<str>,
+    owner: &'a OwnerId,
+    result: Option<&'a Arc<RawValue>>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CompactId {
     Uuid([u8; 16]),
@@ -91,11 +105,21 @@ impl CompactId {
     fn new(text: &str) -> Self {
         // Only the usual form is kept as a number, so that the text comes back byte for byte.
         match Uuid::try_parse(text) {
-            Ok(uuid) if uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text => {
-                Self::Uuid(uuid.into_bytes())
-            }
+            Ok(uuid) if Self::is_usual_form(uuid, text) => Self::Uuid(uuid.into_bytes()),
             _ => Self::Text(text.into()),
         }
+    }
+
+    fn of(request_id: &RequestId, CommandId(command_id): CommandId) -> Self {
+        // An id that admission made is the command's own: nothing needs to be read then.
+        match Self::is_usual_form(command_id, request_id.as_str()) {
+            true => Self::Uuid(command_id.into_bytes()),
+            false => Self::new(request_id.as_str()),
+        }
+    }
+
+    fn is_usual_form(uuid: Uuid, text: &str) -> bool {
+        uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()) == text
     }
 
     fn to_request_id(&self) -> RequestId {
@@ -170,29 +194,61 @@ impl RecentRequests {
     /// Remembers a request. What doesn't fit the compact form is left to the log, and what it
     /// remembers already is not remembered twice.
     pub fn remember(&mut self, record: RequestRecord) {
-        let is_kept = is_kept(&record);
-        let Ok(version) = u32::try_from(record.version) else {
+        self.note(&Noted {
+            request_id: &record.request_id,
+            command_id: record.command_id,
+            version: record.version,
+            command_type: &record.command_type,
+            principal: &record.principal,
+            owner: &record.owner,
+            result: record.result.as_ref(),
+        });
+    }
+
+    /// Remembers the request of a commit, as [`Self::remember`] does.
+    pub fn remember_commit(&mut self, commit: &Commit) {
+        self.note(&Noted {
+            request_id: &commit.request_id,
+            command_id: commit.command_id,
+            version: commit.version,
+            command_type: &commit.command_type,
+            principal: &commit.principal,
+            owner: &commit.owner,
+            result: commit.result.as_ref(),
+        });
+    }
+
+    fn note(&mut self, noted: &Noted<'_>) {
+        let fits = fits(noted.version, noted.result.map(|result| &**result));
+        let Ok(version) = u32::try_from(noted.version) else {
             return;
         };
         let is_known = self
             .entries
             .back()
             .is_some_and(|last| last.version >= version);
-        if self.capacity == 0 || !is_kept || is_known {
+        if self.capacity == 0 || !fits || is_known {
             return;
         }
         if self.entries.len() == self.capacity {
             self.forget_oldest();
         }
-        let command_type = self.command_types.hold(record.command_type);
-        let caller = self.callers.hold((record.principal, record.owner));
+        let (principal, owner) = (noted.principal, noted.owner);
+        let command_type = (self.command_types).hold(
+            |known| known == noted.command_type,
+            || Arc::clone(noted.command_type),
+        );
+        let caller = self.callers.hold(
+            |(subject, known)| subject == principal && known == owner,
+            || (Arc::clone(principal), owner.clone()),
+        );
         let entry = Entry {
-            request_id: CompactId::new(record.request_id.as_str()),
-            command_id: record.command_id,
+            request_id: CompactId::of(noted.request_id, noted.command_id),
+            command_id: noted.command_id,
             version,
             command_type,
             caller,
-            result: record.result.map(Box::new),
+            result: noted.result.cloned().map(Box::new),
         };
         self.held_bytes += entry.held_bytes();
         self.entries.push_back(entry);
@@ -266,7 +322,7 @@ impl RecentRequests {
 #[derive(Debug, Clone)]
 struct SharedValues<T>(Vec<(T, u32)>);
 
-impl<T: PartialEq + Clone> SharedValues<T> {
+impl<T> SharedValues<T> {
     const fn new() -> Self {
         Self(Vec::new())
     }
@@ -275,22 +331,28 @@ impl<T: PartialEq + Clone> SharedValues<T> {
         &self.0[usize::from(index)].0
     }
 
-    /// The index of a value. A new one takes a place that nobody holds any more, if there is one.
-    fn hold(&mut self, value: T) -> u16 {
-        let known = self.0.iter().rposition(|(known, _)| *known == value);
-        let free = || self.0.iter().position(|(_, holders)| *holders == 0);
-        let index = match known.or_else(free) {
-            Some(index) => index,
+    /// The index of the value that fits, or that is made. A new one takes a place that nobody
+    /// holds any more, if there is one.
+    fn hold(&mut self, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> u16 {
+        if let Some(known) = self.0.iter().rposition(|(known, _)| fits(known)) {
+            self.0[known].1 += 1;
+            return Self::number(known);
+        }
+        let free = self.0.iter().position(|(_, holders)| *holders == 0);
+        let index = match free {
+            Some(index) => {
+                self.0[index] = (make(), 1);
+                index
+            }
             None => {
-                self.0.push((value.clone(), 0));
+                self.0.push((make(), 1));
                 self.0.len() - 1
             }
         };
-        let place = &mut self.0[index];
-        if place.1 == 0 {
-            place.0 = value;
-        }
-        place.1 += 1;
+        Self::number(index)
+    }
+
+    fn number(index: usize) -> u16 {
         u16::try_from(index).expect("there are at most as many values as entries")
     }
 

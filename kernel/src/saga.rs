@@ -95,7 +95,7 @@ pub fn submission(
     let id = request_id(registry.context(), saga.name, commit, index);
     submission.request_id = Some(SubmittedRequestId::System(id));
     submission.permits = PermitClass::Internal;
-    submission.facts.cause = Some(cause);
+    submission.facts.cause = Some(Box::new(cause));
     Ok(submission)
 }
 

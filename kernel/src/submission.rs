@@ -63,7 +63,7 @@ pub struct IdentityFacts {
     pub aggregate_id: Vec<(Source, String)>,
     /// The identity of the command or commit that caused the request. It stands in for a tenant
     /// and a space that nothing names, and for the owner where the type has owners.
-    pub cause: Option<Identity>,
+    pub cause: Option<Box<Identity>>,
 }
 
 /// Which command type a request names (R2).
@@ -160,6 +160,15 @@ pub struct Submission {
     pub local_first: Option<bool>,
 }
 
+/// Adds what the caller's own code says of a fact: the only thing that is said, in most cases.
+fn say(fact: &mut Vec<(Source, String)>, text: String) {
+    if fact.is_empty() {
+        *fact = vec![(Source::Call, text)];
+    } else {
+        fact.push((Source::Call, text));
+    }
+}
+
 impl Submission {
     fn new(target: Target, body: Body) -> Self {
         Self {
@@ -172,7 +181,7 @@ impl Submission {
             wait: WaitPlan::default(),
             headers: Headers::new(),
             principal: Principal::anonymous(),
-            chain: Arc::from([]),
+            chain: CallChain::default(),
             permits: PermitClass::Caller,
             local_first: None,
         }
@@ -209,28 +218,28 @@ impl Submission {
     /// Names the aggregate.
     #[must_use]
     pub fn aggregate_id(mut self, id: impl Into<String>) -> Self {
-        self.facts.aggregate_id.push((Source::Call, id.into()));
+        say(&mut self.facts.aggregate_id, id.into());
         self
     }
 
     /// Names the tenant.
     #[must_use]
     pub fn tenant(mut self, tenant: impl Into<String>) -> Self {
-        self.facts.tenant.push((Source::Call, tenant.into()));
+        say(&mut self.facts.tenant, tenant.into());
         self
     }
 
     /// Names the owner.
     #[must_use]
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
-        self.facts.owner.push((Source::Call, owner.into()));
+        say(&mut self.facts.owner, owner.into());
         self
     }
 
     /// Names the space.
     #[must_use]
     pub fn space(mut self, space: impl Into<String>) -> Self {
-        self.facts.space.push((Source::Call, space.into()));
+        say(&mut self.facts.space, space.into());
         self
     }
 
@@ -286,7 +295,7 @@ impl Submission {
         self.principal = cause.principal.clone();
         self.permits = PermitClass::Internal;
         self.wait.stage = Stage::Processed;
-        self.facts.cause = Some(cause.identity.clone());
+        self.facts.cause = Some(Box::new(cause.identity.clone()));
         // A loop of sagas is one too where command functions lie between them (R83).
         self.headers.remove(DEPTH_HEADER);
         self.keeping(&cause.headers, &[DEPTH_HEADER])

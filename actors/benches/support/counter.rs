@@ -1,7 +1,9 @@
 //! A counter, and a system that runs it on the memory backend.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wow_actors::{
@@ -10,10 +12,10 @@ use wow_actors::{
 use wow_kernel::access::AccessMode;
 use wow_kernel::admission::AdmissionLimits;
 use wow_kernel::execute::KernelLimits;
-use wow_kernel::id::NodeName;
+use wow_kernel::id::{EpochMillis, NodeName};
 use wow_kernel::memory::MemoryStore;
 use wow_kernel::model::{Aggregate, Decide, DecideContext, Decision, Evolve, Rejection, Services};
-use wow_kernel::ports::Authorizer;
+use wow_kernel::ports::{Authorizer, Clock};
 use wow_kernel::registry::RegistryBuilder;
 use wow_kernel::{Aggregate, Command, Event};
 
@@ -57,8 +59,40 @@ struct DeclaredRules;
 
 impl Authorizer for DeclaredRules {}
 
+/// The node's clock, so many times slower: under a profiler, which slows the work down as much,
+/// as much of it happens between two ticks as without.
+struct SlowClock {
+    clock: NodeClock,
+    times: u32,
+}
+
+impl Clock for SlowClock {
+    fn now(&self) -> EpochMillis {
+        self.clock.now() / EpochMillis::from(self.times)
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.clock.monotonic() / self.times
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.clock.sleep(duration * self.times)
+    }
+}
+
+/// How many times slower a profiler makes the work, where one runs it.
+fn slow_down() -> u32 {
+    std::env::var("WOW_BENCH_SLOWER").map_or(1, |times| times.parse().unwrap())
+}
+
 pub(crate) async fn system<A: Aggregate>(placement: Placement, limits: Limits) -> RunningSystem {
-    let clock = Arc::new(NodeClock::new());
+    let clock: Arc<dyn Clock> = match slow_down() {
+        1 => Arc::new(NodeClock::new()),
+        times => Arc::new(SlowClock {
+            clock: NodeClock::new(),
+            times,
+        }),
+    };
     let store = MemoryStore::new(clock.clone());
     let store = Arc::new(store);
     let ports = Ports {

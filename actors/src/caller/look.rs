@@ -18,7 +18,7 @@ use crate::stages;
 impl Caller {
     /// No outcome: storage is asked once, and the answer says what is known.
     pub(super) async fn without_outcome(
-        self,
+        &self,
         missing: Missing,
     ) -> Result<CommandResult, CommandError> {
         let error = match missing {
@@ -42,7 +42,7 @@ impl Caller {
         };
         let command = Arc::clone(command);
         let mut result = Outcome { command, answer }.to_result(now);
-        if self.plan.stage > Stage::Processed {
+        if self.stage > Stage::Processed {
             result.error = Some(match missing {
                 _ if self.shared.has_ended() => CommandError::ShuttingDown,
                 Missing::Late | Missing::Gone => CommandError::WaitTimeout,
@@ -72,7 +72,7 @@ impl Caller {
         within: Duration,
     ) -> bool {
         let look = async {
-            match self.plan.stage {
+            match self.stage {
                 Stage::Snapshot => self.is_in_snapshot(committed).await,
                 Stage::SagaHandled => self.are_sagas_past(outcome, committed).await,
                 _ => Ok(false),
@@ -124,10 +124,10 @@ impl Caller {
     /// The answer where storage shows that the plan's stage is reached.
     pub(super) fn reached(&self, mut result: CommandResult, outcome: &Outcome) -> CommandResult {
         let registry = &self.shared.registry;
-        result.stage = self.plan.stage;
+        result.stage = self.stage;
         result.error = None;
         result.signal_time = self.shared.clock.now();
-        result.function = match self.plan.stage {
+        result.function = match self.stage {
             Stage::SagaHandled => stages::matching_sagas(registry, &outcome.command)
                 .next()
                 .map_or(result.function, |(_, function)| Arc::new(function)),

@@ -10,8 +10,9 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use tokio::sync::{mpsc, oneshot};
 use wow_kernel::error::CommandError;
+use wow_kernel::id::EpochMillis;
 use wow_kernel::result::CommandResult;
-use wow_kernel::wait::{Stage, WaitPlan};
+use wow_kernel::wait::{FunctionInfo, Stage, StageFilter};
 
 use crate::admission::Ticket;
 use crate::outcome::{Committed, Outcome, base_result};
@@ -68,8 +69,13 @@ pub(crate) struct Caller {
     pub(crate) sent: Option<oneshot::Receiver<()>>,
     pub(crate) outcome: oneshot::Receiver<Result<Outcome, CommandError>>,
     pub(crate) stages: Option<Stages>,
-    pub(crate) plan: WaitPlan,
+    /// What it waits for, …
+    pub(crate) stage: Stage,
+    /// … and of which subscriptions, where these count.
+    pub(crate) filter: Option<Box<StageFilter>>,
     pub(crate) deadline: Duration,
+    /// How much time there is, as long as none has passed.
+    pub(crate) fresh: Option<Duration>,
     /// Its place among the waiting; given back when it is gone (R66).
     pub(crate) _waiter: Option<Permit>,
 }
@@ -79,22 +85,37 @@ type Progress<'a> = Option<&'a mpsc::Sender<Result<CommandResult, CommandError>>
 impl Caller {
     /// Waits for the plan's stage. Earlier ones go to `progress` as they come.
     pub(crate) async fn finish(
-        mut self,
+        &mut self,
         progress: Progress<'_>,
     ) -> Result<CommandResult, CommandError> {
         if let Some(result) = self.when_sent().await {
-            if self.plan.stage == Stage::Sent {
+            if self.stage == Stage::Sent {
                 return Ok(result);
             }
             tell(progress, &result).await;
         }
         let outcome = match self.outcome_in_time().await {
             Ok(outcome) => outcome?,
-            Err(missing) => return self.without_outcome(missing).await,
+            Err(missing) => return Box::pin(self.without_outcome(missing)).await,
         };
-        let result = outcome.to_result(self.shared.clock.now());
-        let (Some(committed), Some(mut stages)) = (outcome.committed(), self.stages.take()) else {
-            // Failed, or nothing was committed, or nothing more is waited for (R65).
+        let now = self.shared.clock.now();
+        let Some(stages) = self.stages.take() else {
+            return Ok(outcome.to_result(now));
+        };
+        // Boxed, for it is large: who waits for no later stage should not pay for it.
+        Box::pin(self.later_stages(outcome, stages, now, progress)).await
+    }
+
+    async fn later_stages(
+        &self,
+        outcome: Outcome,
+        mut stages: Stages,
+        now: EpochMillis,
+        progress: Progress<'_>,
+    ) -> Result<CommandResult, CommandError> {
+        let result = outcome.to_result(now);
+        let Some(committed) = outcome.committed() else {
+            // Failed, or nothing was committed (R65).
             return Ok(result);
         };
         tell(progress, &result).await;
@@ -108,6 +129,7 @@ impl Caller {
     /// SENT, where the caller asks for it and a lane has taken the command in time.
     async fn when_sent(&mut self) -> Option<CommandResult> {
         let sent = self.sent.take()?;
+        self.fresh = None;
         match select(sent, self.shared.clock.sleep(self.left()?)).await {
             Either::Left((Ok(()), _)) => {
                 let now = self.shared.clock.now();
@@ -119,7 +141,9 @@ impl Caller {
     }
 
     async fn outcome_in_time(&mut self) -> Result<Result<Outcome, CommandError>, Missing> {
-        let left = self.left().ok_or(Missing::Late)?;
+        // Nothing was waited for yet, in most cases: then no look at the clock is needed.
+        let fresh = self.fresh.take();
+        let left = fresh.or_else(|| self.left()).ok_or(Missing::Late)?;
         match select(&mut self.outcome, self.shared.clock.sleep(left)).await {
             Either::Left((Ok(outcome), _)) => Ok(outcome),
             Either::Left((Err(_dropped), _)) => Err(Missing::Gone),
@@ -187,8 +211,13 @@ impl Caller {
     }
 
     fn is_wanted(&self, reached: &StageReached) -> bool {
-        reached.stage == self.plan.stage
-            && (reached.stage <= Stage::Snapshot || self.plan.filter.matches(&reached.function))
+        reached.stage == self.stage
+            && (reached.stage <= Stage::Snapshot || self.filter_matches(&reached.function))
+    }
+
+    fn filter_matches(&self, function: &FunctionInfo) -> bool {
+        let filter = self.filter.as_deref();
+        filter.is_none_or(|filter| filter.matches(function))
     }
 
     fn advance(&self, mut result: CommandResult, reached: &StageReached) -> CommandResult {

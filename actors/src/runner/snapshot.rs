@@ -7,7 +7,7 @@
 //! Ends when: its partition is given up or the system stops, after what is committed has been
 //! written; at once when the partition is another's already.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -47,6 +47,9 @@ const TURN_BYTES: usize = 256 * 1024;
 
 /// The longest pause after a failure.
 const RETRY_MAX: Duration = Duration::from_secs(5);
+
+/// Every entry of a batch is looked up by its key.
+type HashMap<K, V> = std::collections::HashMap<K, V, foldhash::fast::RandomState>;
 
 /// The actor.
 #[derive(Debug)]
@@ -192,8 +195,8 @@ impl Work {
     }
 
     async fn write(&mut self, batch: Vec<Entry>) -> Result<(), BatchError> {
-        let mut newest: HashMap<&AggregateKey, &Entry> = HashMap::new();
-        let mut requests = HashMap::new();
+        let mut newest: HashMap<&AggregateKey, &Entry> = HashMap::default();
+        let mut requests: HashMap<&AggregateKey, Arc<str>> = HashMap::default();
         for entry in &batch {
             newest.insert(&entry.commit().key, entry);
             if let Entry::View(StateView {
@@ -209,7 +212,11 @@ impl Work {
         let mut unwritable: HashSet<&AggregateKey> = HashSet::new();
         let mut unyielded = 0;
         for (key, entry) in newest {
-            match self.snapshot(entry, requests.remove(key)).await? {
+            let written = match requests.is_empty() {
+                true => None,
+                false => requests.remove(key),
+            };
+            match self.snapshot(entry, written).await? {
                 Made::Snapshot(snapshot) => {
                     unyielded += snapshot.state.len();
                     snapshots.push(*snapshot);

@@ -3,16 +3,20 @@
 //! Ids are made here (R8, R12), after access was judged, and whatever else came with the
 //! request is checked: the wait, the headers to keep, and the chain of commands that led here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Admission, Admitted};
+use uuid::Uuid;
+
+use super::Admission;
 use crate::access::{AccessMode, Principal};
-use crate::command::{BuiltCommand, CHAIN_DEPTH_MAX, CallChain};
+use crate::command::{BuiltCommand, CHAIN_DEPTH_MAX, CallChain, Payload};
 use crate::commit::{Commit, Headers, TRACE_HEADERS};
 use crate::error::CommandError;
 use crate::id::{AggregateId, AggregateKey, CommandId, Identity, RequestId};
-use crate::registry::CommandDefinition;
-use crate::submission::SubmittedRequestId;
+use crate::partition::KeyHash;
+use crate::registry::{CommandDefinition, Resolved};
+use crate::submission::{Submission, SubmittedRequestId};
 use crate::wait::WaitPlan;
 
 /// How many headers a command keeps, the trace context's not counted (spec/03).
@@ -27,22 +31,63 @@ const RESERVED_HEADER_PREFIX: &str = "wow-";
 /// The shortest wait that can be asked for.
 const WAIT_TIMEOUT_MIN: Duration = Duration::from_millis(1);
 
+/// The ids that are made for a command, or come with it.
+pub(super) struct Ids {
+    command_id: CommandId,
+    request_id: RequestId,
+    request_id_made: bool,
+    pub(super) aggregate_id_made: bool,
+}
+
+/// Builds the command, once its identity is complete.
+///
+/// # Errors
+/// [`CommandError::Reentrant`] where it would wait for itself.
+pub(super) fn build(
+    admission: &Admission,
+    submission: Box<Submission>,
+    (aggregate, definition): &Resolved,
+    identity: Identity,
+    payload: Payload,
+    ids: Ids,
+    arrived: Duration,
+) -> Result<Arc<BuiltCommand>, CommandError> {
+    check_cycle(&submission.chain, &identity.key)?;
+    // Field by field, for the whole of it is large.
+    let Submission {
+        expected_version,
+        wait,
+        chain,
+        headers,
+        principal,
+        ..
+    } = *submission;
+    Ok(Arc::new(BuiltCommand {
+        command_id: ids.command_id,
+        key_hash: KeyHash::of(&identity.key),
+        identity,
+        aggregate: Arc::clone(aggregate),
+        definition: Arc::clone(definition),
+        payload,
+        request_id: ids.request_id,
+        request_id_made: ids.request_id_made,
+        aggregate_id_made: ids.aggregate_id_made,
+        expected_version,
+        deadline: arrived.saturating_add(wait.timeout),
+        wait,
+        chain,
+        origin: admission.node.clone(),
+        headers,
+        principal,
+    }))
+}
+
 impl Admission {
-    /// Builds the command.
+    /// Checks whatever of the request lies outside its body, and makes its ids.
     ///
     /// # Errors
-    /// Whatever of the request besides its body can't be used, and
-    /// [`CommandError::StorageUnavailable`] where R12 asks storage in vain.
-    pub(super) async fn build(&self, admitted: Admitted) -> Result<BuiltCommand, CommandError> {
-        let Admitted {
-            submission,
-            aggregate,
-            definition,
-            mut identity,
-            payload,
-            arrived,
-        } = admitted;
-        let submission = *submission;
+    /// What can't be used.
+    pub(super) fn ids(&self, submission: &Submission) -> Result<Ids, CommandError> {
         check_wait(&submission.wait, self.limits.wait_timeout_max)?;
         let is_system = matches!(submission.request_id, Some(SubmittedRequestId::System(_)))
             || !submission.chain.is_empty();
@@ -53,35 +98,12 @@ impl Admission {
             });
         }
         let command_id = CommandId(self.random.uuid());
-        let (request_id, request_id_made) = request_id(submission.request_id, command_id)?;
-        let mut aggregate_id_made = false;
-        if identity.key.id.is_empty() {
-            let reused = if request_id_made {
-                None
-            } else {
-                self.created_before(&identity, &definition, &request_id, &submission.principal)
-                    .await?
-            };
-            aggregate_id_made = reused.is_none();
-            identity.key.id = reused.unwrap_or_else(|| AggregateId::trusted(self.new_id()));
-        }
-        check_cycle(&submission.chain, &identity.key)?;
-        Ok(BuiltCommand {
+        let (request_id, request_id_made) = request_id(submission.request_id.as_ref(), command_id)?;
+        Ok(Ids {
             command_id,
-            identity,
-            aggregate,
-            definition,
-            payload,
             request_id,
             request_id_made,
-            aggregate_id_made,
-            expected_version: submission.expected_version,
-            deadline: arrived.saturating_add(submission.wait.timeout),
-            wait: submission.wait,
-            chain: submission.chain,
-            origin: self.node.clone(),
-            headers: submission.headers,
-            principal: submission.principal,
+            aggregate_id_made: false,
         })
     }
 
@@ -89,16 +111,20 @@ impl Admission {
     ///
     /// Another caller's, or another command type's, is passed over: the command gets a new id,
     /// and the look-up before deciding refuses the request id (R13).
-    async fn created_before(
+    ///
+    /// # Errors
+    /// [`CommandError::StorageUnavailable`] where storage is asked in vain.
+    pub(super) async fn created_before(
         &self,
         identity: &Identity,
         definition: &CommandDefinition,
-        request_id: &RequestId,
+        ids: &Ids,
         principal: &Principal,
     ) -> Result<Option<AggregateId>, CommandError> {
-        if is_nobody(self.mode, identity, principal) {
+        if ids.request_id_made || is_nobody(self.mode, identity, principal) {
             return Ok(None);
         }
+        let request_id = &ids.request_id;
         let AggregateKey {
             tenant,
             aggregate_type,
@@ -117,7 +143,7 @@ impl Admission {
         Ok(commit.filter(is_same).map(|commit| commit.key.id))
     }
 
-    fn new_id(&self) -> String {
+    pub(super) fn new_id(&self) -> String {
         self.random.uuid().to_string()
     }
 }
@@ -193,14 +219,18 @@ fn check_cycle(chain: &CallChain, target: &AggregateKey) -> Result<(), CommandEr
 /// The request id, and whether it was made here: such an id can't have committed (R8). One
 /// that is made here is the command's own id, a UUIDv7 as well.
 fn request_id(
-    submitted: Option<SubmittedRequestId>,
+    submitted: Option<&SubmittedRequestId>,
     command_id: CommandId,
 ) -> Result<(RequestId, bool), CommandError> {
     match submitted {
-        Some(SubmittedRequestId::System(id)) => Ok((id, false)),
-        Some(SubmittedRequestId::Caller(text)) => RequestId::from_caller(&text)
+        Some(SubmittedRequestId::System(id)) => Ok((id.clone(), false)),
+        Some(SubmittedRequestId::Caller(text)) => RequestId::from_caller(text)
             .map(|id| (id, false))
             .map_err(|fault| CommandError::RequestIdInvalid { fault }),
-        None => Ok((RequestId::trusted(command_id.to_string()), true)),
+        None => {
+            let mut text = Uuid::encode_buffer();
+            let text: &str = command_id.0.hyphenated().encode_lower(&mut text);
+            Ok((RequestId::trusted(text), true))
+        }
     }
 }

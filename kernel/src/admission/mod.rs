@@ -11,6 +11,7 @@ mod json;
 mod tests;
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,10 +20,10 @@ use futures_util::FutureExt;
 use crate::access::{AccessMode, Principal, check_has_owners};
 use crate::command::{BuiltCommand, Payload};
 use crate::error::CommandError;
-use crate::id::{Identity, NodeName};
+use crate::id::{AggregateId, Identity, NodeName};
 use crate::model::CreationRule;
 use crate::ports::{Authorizer, Clock, Random, RequestLookup};
-use crate::registry::{AggregateDefinition, CommandDefinition, Registry};
+use crate::registry::{AggregateDefinition, CommandDefinition, Registry, Resolved};
 use crate::submission::{Body, Submission};
 
 pub use build::{HEADER_BYTES_MAX, HEADERS_MAX};
@@ -75,17 +76,29 @@ impl Admission {
     pub async fn admit(
         &self,
         submission: impl Into<Box<Submission>>,
-    ) -> Result<BuiltCommand, CommandError> {
-        // Boxed: it is large, and passes through every step.
-        let submission: Box<Submission> = submission.into();
-        let arrived = self.clock.monotonic();
-        let (aggregate, definition) = self.registry.resolve(&submission.target)?;
-        let name = definition.name.clone();
+    ) -> Result<Arc<BuiltCommand>, CommandError> {
+        self.admit_arrived(submission.into(), self.clock.monotonic())
+            .await
+    }
+
+    /// Admits a request that arrived at a time of the node's monotonic clock: its deadline counts
+    /// from there. It is boxed, for it is large and passes through every step.
+    ///
+    /// # Errors
+    /// As [`Self::admit`].
+    pub async fn admit_arrived(
+        &self,
+        submission: Box<Submission>,
+        arrived: Duration,
+    ) -> Result<Arc<BuiltCommand>, CommandError> {
+        let resolved = self.registry.resolve(&submission.target)?;
         // Policies, decoders, validations and transformers are users' code, and one that panics
         // fails its own command only (R32).
-        let steps = AssertUnwindSafe(self.run_steps(submission, aggregate, definition, arrived));
-        steps.catch_unwind().await.unwrap_or_else(|_| {
-            tracing::error!(command_type = %name, "user code panicked during admission");
+        let steps = pin!(self.run_steps(submission, &resolved, arrived));
+        let admitted = AssertUnwindSafe(steps).catch_unwind().await;
+        admitted.unwrap_or_else(|_| {
+            let (_, definition) = &resolved;
+            tracing::error!(command_type = %definition.name, "user code panicked during admission");
             Err(CommandError::Panicked)
         })
     }
@@ -93,36 +106,44 @@ impl Admission {
     async fn run_steps(
         &self,
         submission: Box<Submission>,
-        aggregate: Arc<AggregateDefinition>,
-        definition: Arc<CommandDefinition>,
+        resolved: &Resolved,
         arrived: Duration,
-    ) -> Result<BuiltCommand, CommandError> {
-        check_payload_type(&submission.body, &definition)?;
-        let identity = self.identify(&submission, &aggregate, &definition)?;
+    ) -> Result<Arc<BuiltCommand>, CommandError> {
+        let (aggregate, definition) = resolved;
+        check_payload_type(&submission.body, definition)?;
+        let mut identity = self.identify(&submission, aggregate, definition)?;
         let principal = &submission.principal;
         let rule = definition.spec.access;
         check_has_owners(self.mode, rule, aggregate.spec.owner, principal)?;
         self.authorizer
             .authorize(self.mode, rule, principal, &identity)
             .await?;
-        let bytes_max = self.limits.body_bytes_max;
+        let payload = self.payload(&submission, definition, &identity)?;
+        let mut ids = self.ids(&submission)?;
+        if identity.key.id.is_empty() {
+            let asked = self.created_before(&identity, definition, &ids, principal);
+            let reused = asked.await?;
+            ids.aggregate_id_made = reused.is_none();
+            identity.key.id = reused.unwrap_or_else(|| AggregateId::trusted(self.new_id()));
+        }
+        build::build(self, submission, resolved, identity, payload, ids, arrived)
+    }
+
+    /// The command's body, read, checked and transformed (R5, R6).
+    fn payload(
+        &self,
+        submission: &Submission,
+        definition: &CommandDefinition,
+        identity: &Identity,
+    ) -> Result<Payload, CommandError> {
         let payload = body::read(
             &submission.body,
             &submission.variables,
-            &definition,
-            bytes_max,
-        )?;
-        check_decoded_id(&submission.body, &definition, &payload, &identity)?;
-        let payload = transform(payload, &definition, &identity, principal)?;
-        self.build(Admitted {
-            submission,
-            aggregate,
             definition,
-            identity,
-            payload,
-            arrived,
-        })
-        .await
+            self.limits.body_bytes_max,
+        )?;
+        check_decoded_id(&submission.body, definition, &payload, identity)?;
+        transform(payload, definition, identity, &submission.principal)
     }
 
     fn identify(
@@ -142,17 +163,6 @@ impl Admission {
             may_lack_id: may_lack_id(definition),
         })
     }
-}
-
-/// A request that has passed every step but the last.
-struct Admitted {
-    submission: Box<Submission>,
-    aggregate: Arc<AggregateDefinition>,
-    definition: Arc<CommandDefinition>,
-    identity: Identity,
-    payload: Payload,
-    /// When it arrived, on the node's monotonic clock.
-    arrived: Duration,
 }
 
 /// Whether a command of this type gets an id from admission when it has none (R12).

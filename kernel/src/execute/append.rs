@@ -1,6 +1,6 @@
 //! The append, and finding out what became of it (R52, R54).
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -39,20 +39,19 @@ impl Run<'_> {
     /// Appends what was decided, and takes the state after it as the newest.
     pub(super) async fn commit(
         &mut self,
-        loaded: Loaded,
+        loaded: Box<Loaded>,
         known: Knowledge,
         mut decided: Decided,
     ) -> Try {
-        let commit = self.build_commit(&loaded, &mut decided);
+        let commit = Arc::new(self.build_commit(&loaded, &mut decided));
         let (bytes, limit) = (commit.entry_bytes(), self.kernel.limits.entry_bytes_max);
         if bytes > limit {
-            let error = CommandError::EventsTooLarge { bytes, limit };
-            return self.confirm(loaded, known, Executed::Failed(error)).await;
+            let too_large = Executed::Failed(CommandError::EventsTooLarge { bytes, limit });
+            return Box::pin(self.confirm(loaded, known, too_large)).await;
         }
-        let commit = Arc::new(commit);
         match self.append(&commit).await {
             Appended::Taken(receipt) => self.committed(loaded, decided.state, commit, receipt),
-            Appended::Found(entry) => self.found(loaded, *entry),
+            Appended::Found(entry) => self.found(*loaded, *entry),
             Appended::Known(entry, newest) => self.answer_found(loaded, newest, &entry),
             Appended::Conflict => Try::Again,
             Appended::NotSent(error) => {
@@ -66,24 +65,21 @@ impl Run<'_> {
 
     fn committed(
         &mut self,
-        loaded: Loaded,
+        mut next: Box<Loaded>,
         state: ErasedState,
-        commit: Arc<Commit>,
+        mut commit: Arc<Commit>,
         receipt: AppendReceipt,
     ) -> Try {
         // The log has let go of it in most cases, so that nothing is copied.
-        let mut commit = Arc::unwrap_or_clone(commit);
-        commit.position = receipt.position;
-        commit.committed_at = receipt.committed_at;
-        let mut next = Loaded {
-            version: commit.version,
-            position: commit.position,
-            state,
-            ..loaded
-        };
+        let own = Arc::make_mut(&mut commit);
+        own.position = receipt.position;
+        own.committed_at = receipt.committed_at;
+        next.version = commit.version;
+        next.position = commit.position;
+        next.state = state;
         let facts = Arc::make_mut(&mut next.facts);
         let noted = note_commit(facts, self.command.aggregate.spec.owner, &commit);
-        next.recent.remember(RequestRecord::from(&commit));
+        next.recent.remember_commit(&commit);
         let answer = self.settle(next, commit);
         if let Err(fault) = noted {
             // Our own event, just written, can't be read back: the next command loads it, and says so.
@@ -96,11 +92,11 @@ impl Run<'_> {
     /// Our commit, as the log holds it. Its events are what counts: whoever ran this very command
     /// before may have decided others.
     fn found(&mut self, loaded: Loaded, entry: Commit) -> Try {
-        let record = RequestRecord::from(&entry);
+        let record = Box::new(RequestRecord::from(&entry));
         let key = entry.key.clone();
         if key == *self.command.key() && entry.version == loaded.version + 1 {
             match loaded.apply(&self.command.aggregate, &entry) {
-                Ok(next) => return self.settle(next, entry),
+                Ok(next) => return self.settle(Box::new(next), Arc::new(entry)),
                 Err(error) => tracing::error!(%error, "our own commit can't be applied"),
             }
         }
@@ -112,13 +108,13 @@ impl Run<'_> {
     }
 
     /// Keeps the state after a commit, and answers with it. From here on nothing can fail (R55).
-    fn settle(&mut self, next: Loaded, commit: Commit) -> Try {
+    fn settle(&mut self, next: Box<Loaded>, commit: Arc<Commit>) -> Try {
         let recent_requests = commit
             .version
             .is_multiple_of(WRITTEN_EVERY)
             .then(|| Arc::from(next.recent.to_json()));
         let view = StateView {
-            commit: Arc::new(commit),
+            commit,
             state: Arc::clone(&next.state),
             facts: Arc::clone(&next.facts),
             recent_requests,
@@ -129,10 +125,27 @@ impl Run<'_> {
 
     /// Tries the append until its outcome is known: the same events again, never a new decision.
     async fn append(&mut self, commit: &Arc<Commit>) -> Appended {
+        let kernel = self.kernel;
+        let mut call = kernel.log.append(Arc::clone(commit));
+        // An answer that comes without a pause costs no look at the clock and no timer.
+        let first = match poll!(&mut call) {
+            Poll::Ready(Ok(receipt)) => return Appended::Taken(receipt),
+            Poll::Ready(Err(error)) => Either::Right(ready(Err(error))),
+            Poll::Pending => Either::Left(call),
+        };
+        Box::pin(self.append_until_known(commit, first)).await
+    }
+
+    async fn append_until_known(
+        &mut self,
+        commit: &Arc<Commit>,
+        first: impl Future<Output = Result<AppendReceipt, AppendError>> + Unpin,
+    ) -> Appended {
         let deadline = self.kernel.clock.monotonic() + self.kernel.limits.append_timeout;
         let mut tries = 0;
+        let mut answer = self.answer_by(deadline, first).await;
         loop {
-            let error = match self.append_once(commit, deadline).await {
+            let error = match answer {
                 Ok(receipt) => return Appended::Taken(receipt),
                 Err(error) => error,
             };
@@ -154,15 +167,16 @@ impl Run<'_> {
             if self.kernel.clock.monotonic() >= deadline {
                 return Appended::Unknown;
             }
+            let again = self.kernel.log.append(Arc::clone(commit));
+            answer = self.answer_by(deadline, again).await;
         }
     }
 
-    async fn append_once(
+    async fn answer_by(
         &self,
-        commit: &Arc<Commit>,
         deadline: Duration,
+        append: impl Future<Output = Result<AppendReceipt, AppendError>> + Unpin,
     ) -> Result<AppendReceipt, AppendError> {
-        let append = self.kernel.log.append(Arc::clone(commit));
         // Storage finishes what it has begun; here only the waiting ends.
         let unanswered = || Err(AppendError::OutcomeUnknown("no answer in time".to_owned()));
         self.within(deadline, append)

@@ -28,7 +28,7 @@ impl Run<'_> {
     pub(super) async fn attempt(&mut self) -> Try {
         let (loaded, fresh) = match self.take_state().await {
             Ok(taken) => taken,
-            Err(error) => return self.load_failed(&error).await.into(),
+            Err(error) => return Box::pin(self.load_failed(&error)).await.into(),
         };
         let mut known = Knowledge {
             fresh,
@@ -48,20 +48,21 @@ impl Run<'_> {
             }
         }
         if let Err(refusal) = self.guard(&loaded) {
-            return self.confirm(loaded, known, Executed::Failed(refusal)).await;
+            let refused = Executed::Failed(refusal);
+            return Box::pin(self.confirm(loaded, known, refused)).await;
         }
         if self.has_nothing_to_recover(&loaded) {
             let unchanged = Executed::Unchanged {
                 version: loaded.version,
                 result: None,
             };
-            return self.confirm(loaded, known, unchanged).await;
+            return Box::pin(self.confirm(loaded, known, unchanged)).await;
         }
         self.decide(loaded, known).await
     }
 
     /// The state to decide on, and whether it was loaded just now.
-    async fn take_state(&mut self) -> Result<(Loaded, bool), LoadError> {
+    async fn take_state(&mut self) -> Result<(Box<Loaded>, bool), LoadError> {
         if let Some(cached) = self.lane.cached.take() {
             return Ok((cached, false));
         }
@@ -71,9 +72,9 @@ impl Run<'_> {
             // An id that admission has just made can't have a history (R12).
             Loaded::initial(definition, key, loader.recent_requests)?
         } else {
-            loader.load(definition, key).await?
+            Box::pin(loader.load(definition, key)).await?
         };
-        Ok((loaded, true))
+        Ok((Box::new(loaded), true))
     }
 
     /// Without a state nothing can be decided; what the request committed is answered all the same.
@@ -118,27 +119,32 @@ impl Run<'_> {
         spec.builtin && spec.recovers && !loaded.facts.deleted
     }
 
-    async fn decide(&mut self, loaded: Loaded, known: Knowledge) -> Try {
+    async fn decide(&mut self, loaded: Box<Loaded>, known: Knowledge) -> Try {
         let (turn, slow) = self.run_function(&loaded).await;
         if let Some(took) = slow {
             self.tell_slow_turn(took);
         }
-        let decided = match turn {
-            Turn::Done(Ok(decided)) => decided,
-            Turn::Done(Err(DecideFault::Rejected(rejection))) => {
-                return self
-                    .confirm(loaded, known, Executed::Failed(rejection.into()))
-                    .await;
+        match turn {
+            Turn::Done(Ok(decided)) if !decided.events.is_empty() => {
+                self.commit(loaded, known, decided).await
             }
+            // What commits nothing is boxed: a command that commits shouldn't pay for its size.
+            other => Box::pin(self.not_committed(loaded, known, other)).await,
+        }
+    }
+
+    async fn not_committed(&mut self, loaded: Box<Loaded>, known: Knowledge, turn: Turn) -> Try {
+        let answer = match turn {
+            Turn::Done(Ok(decided)) => Executed::Unchanged {
+                version: loaded.version,
+                result: decided.result,
+            },
+            Turn::Done(Err(DecideFault::Rejected(rejection))) => Executed::Failed(rejection.into()),
             Turn::Done(Err(DecideFault::Unwritable(reason))) => {
                 tracing::error!(command = ?self.command, reason, "the decision can't be written");
-                let failed = Executed::Failed(CommandError::Unwritable { reason });
-                return self.confirm(loaded, known, failed).await;
+                Executed::Failed(CommandError::Unwritable { reason })
             }
-            Turn::Done(Err(DecideFault::Ended)) => {
-                let failed = Executed::Failed(CommandError::ShuttingDown);
-                return self.confirm(loaded, known, failed).await;
-            }
+            Turn::Done(Err(DecideFault::Ended)) => Executed::Failed(CommandError::ShuttingDown),
             // Failures of user code drop the state (R32).
             Turn::Panicked => {
                 tracing::error!(command = ?self.command, "the command function panicked");
@@ -153,14 +159,7 @@ impl Run<'_> {
                 return answer.await.into();
             }
         };
-        if decided.events.is_empty() {
-            let unchanged = Executed::Unchanged {
-                version: loaded.version,
-                result: decided.result,
-            };
-            return self.confirm(loaded, known, unchanged).await;
-        }
-        self.commit(loaded, known, decided).await
+        self.confirm(loaded, known, answer).await
     }
 
     async fn run_function(&self, loaded: &Loaded) -> (Turn, Option<Duration>) {
@@ -192,7 +191,7 @@ impl Run<'_> {
     pub(super) fn build_commit(&self, loaded: &Loaded, decided: &mut Decided) -> Commit {
         let command = self.command;
         Commit {
-            partition: crate::partition::partition_of(command.key(), self.kernel.limits.partitions),
+            partition: command.key_hash.partition(self.kernel.limits.partitions),
             position: 0,
             key: command.key().clone(),
             version: loaded.version + 1,
@@ -203,7 +202,7 @@ impl Run<'_> {
             owner: command.identity.owner.clone(),
             space: command.identity.space.clone(),
             origin: command.origin.clone(),
-            events: std::mem::take(&mut decided.events).into(),
+            events: std::mem::take(&mut decided.events),
             result: decided.result.take(),
             headers: command.headers.clone(),
             committed_at: 0,

@@ -15,7 +15,7 @@ impl Run<'_> {
     /// committed (R43), and that a cached state was still the newest (R58).
     pub(super) async fn confirm(
         &mut self,
-        loaded: Loaded,
+        loaded: Box<Loaded>,
         known: Knowledge,
         answer: Executed,
     ) -> Try {
@@ -39,7 +39,12 @@ impl Run<'_> {
     }
 
     /// A state that was loaded for this command needs no second read; the request may.
-    async fn confirm_fresh(&mut self, loaded: Loaded, known: Knowledge, answer: Executed) -> Try {
+    async fn confirm_fresh(
+        &mut self,
+        loaded: Box<Loaded>,
+        known: Knowledge,
+        answer: Executed,
+    ) -> Try {
         if !known.request_new {
             match self.find_request().await {
                 Ok(None) => {}
@@ -78,7 +83,12 @@ impl Run<'_> {
 
     /// Answers with the commit of the request, and keeps the state unless the log is known to be
     /// ahead of it: at this version at least.
-    pub(super) fn answer_found(&mut self, loaded: Loaded, newest: Version, commit: &Commit) -> Try {
+    pub(super) fn answer_found(
+        &mut self,
+        loaded: Box<Loaded>,
+        newest: Version,
+        commit: &Commit,
+    ) -> Try {
         let is_behind = newest > loaded.version
             || (commit.version > loaded.version && commit.key == *self.command.key());
         self.lane.cached = (!is_behind).then_some(loaded);
@@ -92,7 +102,7 @@ impl Run<'_> {
 
     pub(super) fn storage_failed(
         &mut self,
-        keep: Option<Loaded>,
+        keep: Option<Box<Loaded>>,
         error: &StorageError,
     ) -> Executed {
         tracing::warn!(key = %self.command.key(), %error, "storage failed before the append");
@@ -126,6 +136,7 @@ impl Kernel {
         record: RequestRecord,
         key: AggregateKey,
     ) -> Executed {
+        let record = Box::new(record);
         if record.command_id == command.command_id {
             return Executed::Known {
                 record,

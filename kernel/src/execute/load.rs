@@ -186,7 +186,7 @@ impl Loaded {
             .map_err(unreadable)?;
         let facts = Arc::make_mut(&mut self.facts);
         note_commit(facts, definition.spec.owner, commit).map_err(unreadable)?;
-        self.recent.remember(RequestRecord::from(commit));
+        self.recent.remember_commit(commit);
         self.version = version;
         self.position = commit.position;
         Ok(self)
@@ -225,7 +225,9 @@ pub(crate) fn note_commit(
         facts.first_operator = commit.principal.clone();
         facts.first_event_time = commit.committed_at;
     }
-    facts.operator = commit.principal.clone();
+    if facts.operator != commit.principal {
+        facts.operator = commit.principal.clone();
+    }
     facts.event_time = commit.committed_at;
     facts.event_id = Some(commit.command_id);
     for event in commit.events.iter() {

@@ -99,8 +99,9 @@ impl fmt::Debug for Kernel {
 /// What a lane keeps between commands: the aggregate, where it is known for certain.
 #[derive(Debug, Default)]
 pub struct LaneState {
-    /// The newest state; none where storage has to be asked.
-    pub cached: Option<Loaded>,
+    /// The newest state; none where storage has to be asked. Boxed, for every command takes it
+    /// out and puts the next one in.
+    pub cached: Option<Box<Loaded>>,
 }
 
 /// What became of a command.
@@ -111,7 +112,7 @@ pub enum Executed {
     /// Its request had committed before: that commit's result is the answer (R40).
     Known {
         /// What the request committed.
-        record: RequestRecord,
+        record: Box<RequestRecord>,
         /// To which aggregate.
         key: AggregateKey,
         /// Whether another command committed it; `false` where it was this very one (R54).
@@ -168,7 +169,7 @@ impl Kernel {
                     conflicts += 1;
                     if conflicts > self.limits.conflict_retries {
                         // A last look at the request before giving up (R43).
-                        return run.confirm_request(false, CommandError::Conflict).await;
+                        return Box::pin(run.confirm_request(false, CommandError::Conflict)).await;
                     }
                     self.clock.sleep(self.backoff(conflicts)).await;
                 }

@@ -3,7 +3,7 @@
 //! Each partition is a list, so a position is an index and R80 holds by construction. The unique
 //! keys of R44 are two indexes from a key to a place in a partition.
 
-use std::collections::{BTreeMap, hash_map};
+use std::collections::hash_map;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -22,9 +22,11 @@ use crate::ports::{AppendError, AppendReceipt, CommitLog, PartitionHead, Storage
 /// Nothing ever walks a hash map here, so a run is the same each time whatever its hasher does.
 #[derive(Default)]
 pub(super) struct Log {
-    partitions: BTreeMap<PartitionNo, Vec<Entry>>,
+    partitions: HashMap<PartitionNo, Vec<Entry>>,
     scopes: HashMap<TenantId, HashMap<AggregateType, Scope>>,
     scopes_given: u32,
+    /// The tenant and type of the newest commit: most often those of the next one, too.
+    newest_scope: Option<(TenantId, AggregateType, Scope)>,
     /// Where each version of an aggregate is; version n is at index n − 1.
     versions: Index<AggregateId, Vec<Place>>,
     requests: Index<RequestId, Place>,
@@ -101,9 +103,19 @@ impl Log {
     }
 
     fn scope_or_new(&mut self, key: &AggregateKey) -> Scope {
-        if let Some(scope) = self.scope(&key.tenant, &key.aggregate_type) {
-            return scope;
+        if let Some((tenant, aggregate_type, scope)) = &self.newest_scope
+            && *aggregate_type == key.aggregate_type
+            && *tenant == key.tenant
+        {
+            return *scope;
         }
+        let known = self.scope(&key.tenant, &key.aggregate_type);
+        let scope = known.unwrap_or_else(|| self.new_scope(key));
+        self.newest_scope = Some((key.tenant.clone(), key.aggregate_type.clone(), scope));
+        scope
+    }
+
+    fn new_scope(&mut self, key: &AggregateKey) -> Scope {
         let scope = Scope(self.scopes_given);
         self.scopes_given += 1;
         let types = self.scopes.entry(key.tenant.clone()).or_default();

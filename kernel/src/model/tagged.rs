@@ -3,9 +3,14 @@
 //! serde writes a variant as `{"Name":body}`, or `"Name"` when it has no fields. The log keeps
 //! name and body apart, so that names can be declared and bodies read without the code.
 
+mod body;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
+
+use self::body::Body;
+use super::finite;
 
 /// The body of an externally tagged enum value; `{}` for a variant without fields.
 ///
@@ -15,7 +20,15 @@ pub fn encode_variant<E: Serialize>(
     event: &E,
     tag: &str,
 ) -> Result<Box<RawValue>, serde_json::Error> {
-    let text = super::finite::write(event)?;
+    // Straight from the value in nearly all cases: what serde has just written needs no reading.
+    if let Ok(body) = to_raw_value(&Body(event)) {
+        if body.get().contains("null") {
+            finite::check(event)?;
+        }
+        return Ok(body);
+    }
+    // A type that writes its tag by hand, or that can't be written: this says which.
+    let text = finite::write(event)?;
     // `{"Tag":` before and `}` behind; tags are Rust identifiers and need no escapes.
     let body = text
         .strip_prefix("{\"")
@@ -60,8 +73,42 @@ mod tests {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     enum Sample {
         Plain,
-        Fields { amount: i64 },
+        Fields {
+            amount: i64,
+        },
         Wrapped(Vec<u64>),
+        Pair(i8, String),
+        Nothing {},
+        Flat {
+            #[serde(flatten)]
+            inner: std::collections::BTreeMap<String, i64>,
+        },
+    }
+
+    /// Writes its tag by hand.
+    struct ByHand;
+
+    impl Serialize for ByHand {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            std::collections::BTreeMap::from([("ByHand", 1)]).serialize(serializer)
+        }
+    }
+
+    #[test]
+    fn a_tag_written_by_hand_is_taken_off_too() {
+        assert_eq!(encode_variant(&ByHand, "ByHand").unwrap().get(), "1");
+    }
+
+    #[test]
+    fn what_json_cannot_hold_is_an_error() {
+        #[derive(Serialize)]
+        enum Odd {
+            Keys(std::collections::BTreeMap<Vec<u8>, i64>),
+            Share(f64),
+        }
+        let odd = Odd::Keys([(vec![1], 1)].into());
+        assert!(encode_variant(&odd, "Keys").is_err());
+        assert!(encode_variant(&Odd::Share(f64::NAN), "Share").is_err());
     }
 
     #[test]
@@ -79,6 +126,21 @@ mod tests {
                 "Wrapped",
                 true,
                 "[18446744073709551615]",
+            ),
+            (
+                Sample::Pair(-1, "\"".to_owned()),
+                "Pair",
+                true,
+                r#"[-1,"\""]"#,
+            ),
+            (Sample::Nothing {}, "Nothing", true, "{}"),
+            (
+                Sample::Flat {
+                    inner: [("a".to_owned(), 1)].into(),
+                },
+                "Flat",
+                true,
+                r#"{"a":1}"#,
             ),
         ] {
             let encoded = encode_variant(&sample, tag).unwrap();

@@ -62,6 +62,8 @@ pub struct AggregateDefinition {
     pub commands: Vec<Arc<CommandDefinition>>,
     /// Its events, without the built-in ones.
     pub events: &'static [EventSpec],
+    /// Their names as the log stores them, so that recording one copies nothing.
+    event_names: Vec<Arc<str>>,
     state_type: TypeId,
     initial: fn(&AggregateId) -> ErasedState,
     decode_state: fn(&str) -> Result<ErasedState, serde_json::Error>,
@@ -110,6 +112,10 @@ impl AggregateDefinition {
             context,
             is_foreign,
             events: <A::Event as Event>::specs(),
+            event_names: <A::Event as Event>::specs()
+                .iter()
+                .map(|spec| Arc::from(spec.name))
+                .collect(),
             state_type: TypeId::of::<A>(),
             initial: |id| Arc::new(A::initial(id)),
             decode_state: |json| Ok(Arc::new(serde_json::from_str::<A>(json)?)),
@@ -123,6 +129,11 @@ impl AggregateDefinition {
     /// A command by its name.
     pub fn command(&self, name: &str) -> Option<&Arc<CommandDefinition>> {
         self.commands.iter().find(|command| &*command.name == name)
+    }
+
+    /// The name of an event as the log stores it, by its place in [`Self::events`].
+    pub(super) fn event_name(&self, index: usize) -> Arc<str> {
+        Arc::clone(&self.event_names[index])
     }
 
     /// Whether its states are of this type.

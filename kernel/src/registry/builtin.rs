@@ -241,7 +241,7 @@ fn decide<C: Builtin>(state: ErasedState, payload: &Payload) -> DecideOutcome {
         body,
     };
     Ok(Decided {
-        events: vec![event],
+        events: Arc::new([event]),
         state,
         result: None,
     })

@@ -10,7 +10,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde::Deserializer as _;
 use serde_json::value::RawValue;
 
-use super::aggregate::{ErasedState, typed};
+use super::aggregate::{AggregateDefinition, ErasedState, typed};
 use crate::admission::TransformContext;
 use crate::command::Payload;
 use crate::commit::RecordedEvent;
@@ -32,7 +32,7 @@ pub struct BodyFault {
 #[derive(Debug)]
 pub struct Decided {
     /// The events to commit; none commits nothing (R45).
-    pub events: Vec<RecordedEvent>,
+    pub events: Arc<[RecordedEvent]>,
     /// The state after them.
     pub state: ErasedState,
     /// The result map, where it holds anything.
@@ -243,17 +243,22 @@ async fn decide<A: Aggregate + Decide<C>, C: Command>(
     };
     if decision.events.is_empty() {
         return Ok(Decided {
-            events: Vec::new(),
+            events: Arc::default(),
             state,
             result,
         });
     }
     let mut after = before.clone();
-    let mut events = Vec::with_capacity(decision.events.len());
-    for event in &decision.events {
-        events.push(record::<A>(event)?);
+    let mut recorded = |event| {
+        let recorded = record::<A>(event, &context.command.aggregate)?;
         after.evolve(event);
-    }
+        Ok(recorded)
+    };
+    let events: Arc<[RecordedEvent]> = match &decision.events[..] {
+        // Most commands decide one event: no list is gathered for it first.
+        [event] => Arc::new([recorded(event)?]),
+        events => events.iter().map(recorded).collect::<Result<_, _>>()?,
+    };
     Ok(Decided {
         events,
         state: Arc::new(after),
@@ -261,13 +266,17 @@ async fn decide<A: Aggregate + Decide<C>, C: Command>(
     })
 }
 
-fn record<A: Aggregate>(event: &<A as Evolve>::Event) -> Result<RecordedEvent, DecideFault> {
-    let spec = &<A::Event as Event>::specs()[event.index()];
+fn record<A: Aggregate>(
+    event: &<A as Evolve>::Event,
+    definition: &AggregateDefinition,
+) -> Result<RecordedEvent, DecideFault> {
+    let index = event.index();
+    let spec = &<A::Event as Event>::specs()[index];
     let body = event
         .encode()
         .map_err(|error| DecideFault::Unwritable(format!("event '{}': {error}", spec.name)))?;
     Ok(RecordedEvent {
-        name: Arc::from(spec.name),
+        name: definition.event_name(index),
         revision: spec.revision,
         body,
     })

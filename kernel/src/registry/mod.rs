@@ -199,15 +199,18 @@ impl Registry {
     pub fn resolve(&self, target: &Target) -> Result<Resolved, CommandError> {
         match target {
             Target::Typed(payload_type) => {
-                let found = self
-                    .by_payload
-                    .get(payload_type)
-                    .map_or(&[][..], Vec::as_slice);
-                let all = found.iter().map(|(aggregate, command)| {
+                let found = self.by_payload.get(payload_type);
+                let found = found.map_or(&[][..], Vec::as_slice);
+                let resolved = |(aggregate, command): &(usize, usize)| {
                     let aggregate = &self.aggregates[*aggregate];
                     (aggregate.clone(), aggregate.commands[*command].clone())
-                });
-                only(all, || "this Rust type of command".to_owned())
+                };
+                match found {
+                    [one] => Ok(resolved(one)),
+                    several => only(several.iter().map(resolved), || {
+                        "this Rust type of command".to_owned()
+                    }),
+                }
             }
             Target::Named {
                 context,

@@ -147,7 +147,7 @@ fn r83_a_command_is_the_sagas_own_and_belongs_to_its_entry() {
     let cause = submission.facts.cause.clone().unwrap();
     assert_eq!(
         cause,
-        entry().identity(),
+        Box::new(entry().identity()),
         "what nothing names is the entry's"
     );
     let facts = &submission.facts;

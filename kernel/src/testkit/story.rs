@@ -122,9 +122,7 @@ impl<A: Aggregate> Story<A> {
         let executed = match self.admission(mode).admit(submission).await {
             Ok(command) => {
                 let mut lane = LaneState::default();
-                self.kernel(mode)
-                    .execute(&mut lane, &Arc::new(command))
-                    .await
+                self.kernel(mode).execute(&mut lane, &command).await
             }
             Err(error) => Executed::Failed(error),
         };

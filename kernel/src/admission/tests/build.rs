@@ -330,7 +330,7 @@ fn r30_a_command_for_an_aggregate_that_waits_for_it_names_the_cycle() {
     let fixture = Fixture::new(AccessMode::Open);
     let key = |id: &str| opened("r", id, "", "").key;
     let mut request = Submission::json("ownerless", "seal", "").aggregate_id("b");
-    request.chain = Arc::from([key("a"), key("b"), key("c")]);
+    request.chain = vec![key("a"), key("b"), key("c")].into();
     let CommandError::Reentrant { chain } = fixture.error(request.clone()) else {
         panic!("a cycle should be refused")
     };

@@ -140,6 +140,7 @@ impl Fixture {
             .admit(submission)
             .now_or_never()
             .expect("no port of these tests waits")
+            .map(Arc::unwrap_or_clone)
     }
 
     pub(super) fn error(&self, submission: Submission) -> CommandError {

@@ -155,7 +155,7 @@ impl Run {
         self.clock
             .sleep(Duration::from_micros(self.dice.bits() % 20_000))
             .await;
-        let command = Arc::new(node.admission.admit(submission).await.unwrap());
+        let command = node.admission.admit(submission).await.unwrap();
         let mut lane = self.lanes[number][jar].lock().await;
         if self.roll(6) == 0 {
             // As after a hand-over, or for want of memory.
@@ -306,7 +306,7 @@ impl Run {
             let lane = lanes[number].try_lock().expect("nobody runs any more");
             lane.cached.clone()
         });
-        for held in held.chain([loaded]) {
+        for held in held.chain([Box::new(loaded)]) {
             let replayed = &states[held.version as usize];
             assert_eq!(state_of(&held), state_of(replayed), "at {}", held.version);
             assert_eq!(held.facts, replayed.facts, "at {}", held.version);

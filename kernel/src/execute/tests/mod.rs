@@ -169,7 +169,7 @@ impl Node {
 
     fn build(&self, submission: Submission) -> Arc<BuiltCommand> {
         let built = finish(&self.clock, self.admission.admit(submission));
-        Arc::new(built.expect("these commands are admitted"))
+        built.expect("these commands are admitted")
     }
 
     /// Admits a command, and runs it to its end.

@@ -29,7 +29,7 @@ fn sent_by(command: Submission) -> Result<Arc<BuiltCommand>, CommandError> {
     assert!(node.kernel.sender.set(sender).is_ok(), "set once");
     assert_eq!(code(node.run(command)), "jar.unsent");
     let submission = sent.0.lock().pop().unwrap();
-    finish(&node.clock, node.admission.admit(submission)).map(Arc::new)
+    finish(&node.clock, node.admission.admit(submission))
 }
 
 fn elsewhere(id: &str) -> Submission {
