@@ -44,6 +44,12 @@ impl Grammar for Postgres {
         "join"
     }
 
+    fn joined(&self, outer: &str, table: &str, _index: &str, on: &str) -> String {
+        // The offset keeps it a look-up for each key. As a plain join it may be turned round while
+        // a table is small, and that plan would be kept when it is large.
+        format!("{outer} cross join lateral (select * from {table} as c where {on} offset 0) as c")
+    }
+
     fn column(&self, table: &str, column: &str) -> String {
         match column {
             // An integer, where all other numbers are bigints.

@@ -64,10 +64,13 @@ impl Texts {
             checkpoints: checkpoints(grammar),
             taken: taken(grammar),
             newest_time: format!(
-                "select max(c.committed_at) from {heads} as p {join} {log} as c \
-                 on c.partition_no = p.partition_no and c.position = p.head",
-                heads = log_partition::TABLE,
-                join = grammar.join(),
+                "select max(c.committed_at) from {}",
+                grammar.joined(
+                    &format!("{} as p", log_partition::TABLE),
+                    log,
+                    "",
+                    "c.partition_no = p.partition_no and c.position = p.head",
+                )
             ),
         }
     }
@@ -83,18 +86,8 @@ fn joined(
     on: impl Fn(&[String]) -> String,
 ) -> String {
     let keys = grammar.keys(cells);
-    format!(
-        "select {index}, {columns} from {keys} {join} {table} as c{through} on {on}",
-        index = keys.index,
-        keys = keys.table,
-        join = grammar.join(),
-        through = if index.is_empty() {
-            String::new()
-        } else {
-            grammar.through(index)
-        },
-        on = on(&keys.cells),
-    )
+    let rows = grammar.joined(&keys.table, table, index, &on(&keys.cells));
+    format!("select {}, {columns} from {rows}", keys.index)
 }
 
 fn is_aggregate(cells: &[String]) -> String {
@@ -151,24 +144,21 @@ fn newest_versions(grammar: &impl Grammar) -> String {
 
 fn checkpoints(grammar: &impl Grammar) -> String {
     let keys = grammar.keys(&[Text]);
-    format!(
-        "select {columns} from {keys} {join} {table} as c on c.subscription = {subscription}",
-        columns = columns(grammar, "c", &checkpoint::COLUMNS),
-        keys = keys.table,
-        join = grammar.join(),
-        table = checkpoint::TABLE,
-        subscription = keys.cells[0],
-    )
+    let on = format!("c.subscription = {}", keys.cells[0]);
+    let rows = grammar.joined(&keys.table, checkpoint::TABLE, "", &on);
+    let columns = columns(grammar, "c", &checkpoint::COLUMNS);
+    format!("select {columns} from {rows}")
 }
 
+// Counted, and not asked whether they exist: PostgreSQL may answer that from a table of all rows.
 fn taken(grammar: &impl Grammar) -> String {
     let keys = grammar.keys(&[Text, Text, Text, Number, Text]);
     let cells = &keys.cells;
     format!(
         "select {index}, \
-         exists (select 1 from {log} as c where c.tenant_id = {tenant} \
-         and c.aggregate_type = {aggregate_type} and c.request_id = {request}), \
-         exists (select 1 from {log} as c where {aggregate} and c.version = {version}) \
+         (select count(*) from {log} as c where c.tenant_id = {tenant} \
+         and c.aggregate_type = {aggregate_type} and c.request_id = {request}) > 0, \
+         (select count(*) from {log} as c where {aggregate} and c.version = {version}) > 0 \
          from {keys}",
         index = keys.index,
         log = commit_log::TABLE,
