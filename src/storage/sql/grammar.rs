@@ -44,6 +44,11 @@ pub(in crate::storage) trait Grammar {
         format!("{column} = {cell}")
     }
 
+    /// That the last column of an index is a cell.
+    fn ends(&self, column: &str, cell: &str) -> String {
+        format!("{column} = {cell}")
+    }
+
     /// What makes a join use an index for a range of its last column.
     fn through(&self, _index: &str) -> String {
         String::new()

@@ -44,12 +44,7 @@ impl Texts {
         let commit = columns(grammar, "c", &commit_log::COLUMNS);
         let request = columns(grammar, "c", &REQUEST_COLUMNS);
         Self {
-            requests: joined(grammar, log, "", &commit, &[Text, Text, Text], |cells| {
-                format!(
-                    "c.tenant_id = {} and c.aggregate_type = {} and c.request_id = {}",
-                    cells[0], cells[1], cells[2]
-                )
-            }),
+            requests: of_request(grammar, &commit),
             aggregate_commits: of_aggregate(grammar, &commit),
             aggregate_requests: of_aggregate(grammar, &request),
             partition_commits: of_partition(grammar, &commit),
@@ -97,6 +92,19 @@ fn is_aggregate(cells: &[String]) -> String {
     )
 }
 
+fn of_request(grammar: &impl Grammar, columns: &str) -> String {
+    let cells = [Text, Text, Text];
+    let (log, index) = (commit_log::TABLE, commit_log::UNIQUE_REQUEST);
+    joined(grammar, log, index, columns, &cells, |cells| {
+        format!(
+            "c.tenant_id = {} and c.aggregate_type = {} and {}",
+            cells[0],
+            cells[1],
+            grammar.ends("c.request_id", &cells[2])
+        )
+    })
+}
+
 fn of_aggregate(grammar: &impl Grammar, columns: &str) -> String {
     let cells = [Text, Text, Text, Number, Number];
     let (log, index) = (commit_log::TABLE, commit_log::UNIQUE_VERSION);
@@ -133,8 +141,8 @@ fn of_snapshot(grammar: &impl Grammar, columns: &str) -> String {
 fn newest_versions(grammar: &impl Grammar) -> String {
     let keys = grammar.keys(&[Text, Text, Text]);
     format!(
-        "select {index}, (select coalesce(max(c.version), 0) from {log} as c where {aggregate}) \
-         from {keys}",
+        "select {index}, coalesce((select c.version from {log} as c where {aggregate} \
+         order by c.version desc limit 1), 0) from {keys}",
         index = keys.index,
         log = commit_log::TABLE,
         aggregate = is_aggregate(&keys.cells),
@@ -150,23 +158,25 @@ fn checkpoints(grammar: &impl Grammar) -> String {
     format!("select {columns} from {rows}")
 }
 
-// Counted, and not asked whether they exist: PostgreSQL may answer that from a table of all rows.
+// Looked up, and not asked whether they exist: PostgreSQL may answer that from a table of all rows.
 fn taken(grammar: &impl Grammar) -> String {
     let keys = grammar.keys(&[Text, Text, Text, Number, Text]);
     let cells = &keys.cells;
     format!(
         "select {index}, \
-         (select count(*) from {log} as c where c.tenant_id = {tenant} \
-         and c.aggregate_type = {aggregate_type} and c.request_id = {request}) > 0, \
-         (select count(*) from {log} as c where {aggregate} and c.version = {version}) > 0 \
+         (select c.request_id from {log} as c where c.tenant_id = {tenant} \
+         and c.aggregate_type = {aggregate_type} and {request} \
+         order by c.request_id limit 1) is not null, \
+         (select c.version from {log} as c where {aggregate} and {version} \
+         order by c.version limit 1) is not null \
          from {keys}",
         index = keys.index,
         log = commit_log::TABLE,
         tenant = cells[0],
         aggregate_type = cells[1],
-        request = cells[4],
+        request = grammar.ends("c.request_id", &cells[4]),
         aggregate = is_aggregate(cells),
-        version = cells[3],
+        version = grammar.ends("c.version", &cells[3]),
         keys = keys.table,
     )
 }
