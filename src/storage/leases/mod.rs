@@ -8,6 +8,7 @@
 //! waiting. A call that isn't answered in time leaves the connection behind, and the next one
 //! makes another. A call that was begun is never cancelled.
 
+mod cells;
 mod script;
 
 use std::fmt;

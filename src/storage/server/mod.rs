@@ -197,3 +197,29 @@ async fn within<T>(
             Err(DriverError::Io(error))
         })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r54_silence_means_nothing_was_written_until_the_commit_was_sent() {
+        let commit = CommitSent::default();
+        let unavailable = Fault::Unavailable("gone".to_owned());
+        let before = commit.silence("gone".to_owned());
+        assert_eq!(before, WriteFault::Undone(unavailable));
+        commit.set();
+        let after = commit.silence("gone".to_owned());
+        assert_eq!(after, WriteFault::Unknown("gone".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_stands_still_is_waited_for_no_longer_than_said() {
+        let silence = std::future::pending::<Result<(), DriverError>>();
+        let answer = within(Duration::from_secs(3), silence).await;
+        let Err(DriverError::Io(error)) = answer else {
+            panic!("{answer:?}");
+        };
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+    }
+}

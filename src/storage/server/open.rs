@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use sea_orm::sqlx::Error as DriverError;
 use sea_orm::{DatabaseConnection, DbErr, RuntimeErr};
 use wow_migrations::{SchemaError, SchemaState, migrate, schema_state};
@@ -80,17 +81,15 @@ async fn open_once<S: Server>(
         };
         newest.unwrap_or_default()
     };
-    let mut writers: Vec<Box<dyn BatchStore>> = Vec::new();
-    for _ in 0..settings.writers.max(1) {
-        let connection = connect(server, patience).await.map_err(failed)?;
-        writers.push(Box::new(ServerWriter::new(
-            server.clone(),
-            connection,
-            newest_at,
-            patience,
-            Arc::clone(observer),
-        )));
-    }
+    let connecting = (0..settings.writers.max(1)).map(|_| connect(server, patience));
+    let writers = try_join_all(connecting).await.map_err(failed)?;
+    let writers = writers.into_iter().map(|connection| {
+        let observer = Arc::clone(observer);
+        let writer = ServerWriter::new(server.clone(), connection, newest_at, patience, observer);
+        let writer: Box<dyn BatchStore> = Box::new(writer);
+        writer
+    });
+    let writers = writers.collect();
     let readers = Connections::new(
         server.clone(),
         first,

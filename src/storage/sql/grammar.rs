@@ -28,8 +28,24 @@ pub(in crate::storage) trait Grammar {
     /// The join that goes from the keys to a table's index, and never the other way round.
     fn join(&self) -> &'static str;
 
+    /// The rows of a table `c` for each row of another one; the index is the one to go through.
+    fn joined(&self, outer: &str, table: &str, index: &str, on: &str) -> String {
+        let join = self.join();
+        let through = if index.is_empty() {
+            String::new()
+        } else {
+            self.through(index)
+        };
+        format!("{outer} {join} {table} as c{through} on {on}")
+    }
+
     /// That a column is a cell, before a range of the column that follows it in an index.
     fn fixes(&self, column: &str, cell: &str) -> String {
+        format!("{column} = {cell}")
+    }
+
+    /// That the last column of an index is a cell.
+    fn ends(&self, column: &str, cell: &str) -> String {
         format!("{column} = {cell}")
     }
 

@@ -44,12 +44,7 @@ impl Texts {
         let commit = columns(grammar, "c", &commit_log::COLUMNS);
         let request = columns(grammar, "c", &REQUEST_COLUMNS);
         Self {
-            requests: joined(grammar, log, "", &commit, &[Text, Text, Text], |cells| {
-                format!(
-                    "c.tenant_id = {} and c.aggregate_type = {} and c.request_id = {}",
-                    cells[0], cells[1], cells[2]
-                )
-            }),
+            requests: of_request(grammar, &commit),
             aggregate_commits: of_aggregate(grammar, &commit),
             aggregate_requests: of_aggregate(grammar, &request),
             partition_commits: of_partition(grammar, &commit),
@@ -64,10 +59,13 @@ impl Texts {
             checkpoints: checkpoints(grammar),
             taken: taken(grammar),
             newest_time: format!(
-                "select max(c.committed_at) from {heads} as p {join} {log} as c \
-                 on c.partition_no = p.partition_no and c.position = p.head",
-                heads = log_partition::TABLE,
-                join = grammar.join(),
+                "select max(c.committed_at) from {}",
+                grammar.joined(
+                    &format!("{} as p", log_partition::TABLE),
+                    log,
+                    "",
+                    "c.partition_no = p.partition_no and c.position = p.head",
+                )
             ),
         }
     }
@@ -83,18 +81,8 @@ fn joined(
     on: impl Fn(&[String]) -> String,
 ) -> String {
     let keys = grammar.keys(cells);
-    format!(
-        "select {index}, {columns} from {keys} {join} {table} as c{through} on {on}",
-        index = keys.index,
-        keys = keys.table,
-        join = grammar.join(),
-        through = if index.is_empty() {
-            String::new()
-        } else {
-            grammar.through(index)
-        },
-        on = on(&keys.cells),
-    )
+    let rows = grammar.joined(&keys.table, table, index, &on(&keys.cells));
+    format!("select {}, {columns} from {rows}", keys.index)
 }
 
 fn is_aggregate(cells: &[String]) -> String {
@@ -102,6 +90,19 @@ fn is_aggregate(cells: &[String]) -> String {
         "c.tenant_id = {} and c.aggregate_type = {} and c.aggregate_id = {}",
         cells[0], cells[1], cells[2]
     )
+}
+
+fn of_request(grammar: &impl Grammar, columns: &str) -> String {
+    let cells = [Text, Text, Text];
+    let (log, index) = (commit_log::TABLE, commit_log::UNIQUE_REQUEST);
+    joined(grammar, log, index, columns, &cells, |cells| {
+        format!(
+            "c.tenant_id = {} and c.aggregate_type = {} and {}",
+            cells[0],
+            cells[1],
+            grammar.ends("c.request_id", &cells[2])
+        )
+    })
 }
 
 fn of_aggregate(grammar: &impl Grammar, columns: &str) -> String {
@@ -140,8 +141,8 @@ fn of_snapshot(grammar: &impl Grammar, columns: &str) -> String {
 fn newest_versions(grammar: &impl Grammar) -> String {
     let keys = grammar.keys(&[Text, Text, Text]);
     format!(
-        "select {index}, (select coalesce(max(c.version), 0) from {log} as c where {aggregate}) \
-         from {keys}",
+        "select {index}, coalesce((select c.version from {log} as c where {aggregate} \
+         order by c.version desc limit 1), 0) from {keys}",
         index = keys.index,
         log = commit_log::TABLE,
         aggregate = is_aggregate(&keys.cells),
@@ -151,32 +152,31 @@ fn newest_versions(grammar: &impl Grammar) -> String {
 
 fn checkpoints(grammar: &impl Grammar) -> String {
     let keys = grammar.keys(&[Text]);
-    format!(
-        "select {columns} from {keys} {join} {table} as c on c.subscription = {subscription}",
-        columns = columns(grammar, "c", &checkpoint::COLUMNS),
-        keys = keys.table,
-        join = grammar.join(),
-        table = checkpoint::TABLE,
-        subscription = keys.cells[0],
-    )
+    let on = format!("c.subscription = {}", keys.cells[0]);
+    let rows = grammar.joined(&keys.table, checkpoint::TABLE, "", &on);
+    let columns = columns(grammar, "c", &checkpoint::COLUMNS);
+    format!("select {columns} from {rows}")
 }
 
+// Looked up, and not asked whether they exist: PostgreSQL may answer that from a table of all rows.
 fn taken(grammar: &impl Grammar) -> String {
     let keys = grammar.keys(&[Text, Text, Text, Number, Text]);
     let cells = &keys.cells;
     format!(
         "select {index}, \
-         exists (select 1 from {log} as c where c.tenant_id = {tenant} \
-         and c.aggregate_type = {aggregate_type} and c.request_id = {request}), \
-         exists (select 1 from {log} as c where {aggregate} and c.version = {version}) \
+         (select c.request_id from {log} as c where c.tenant_id = {tenant} \
+         and c.aggregate_type = {aggregate_type} and {request} \
+         order by c.request_id limit 1) is not null, \
+         (select c.version from {log} as c where {aggregate} and {version} \
+         order by c.version limit 1) is not null \
          from {keys}",
         index = keys.index,
         log = commit_log::TABLE,
         tenant = cells[0],
         aggregate_type = cells[1],
-        request = cells[4],
+        request = grammar.ends("c.request_id", &cells[4]),
         aggregate = is_aggregate(cells),
-        version = cells[3],
+        version = grammar.ends("c.version", &cells[3]),
         keys = keys.table,
     )
 }
