@@ -42,17 +42,78 @@ pub struct Metrics {
     outcomes_unknown: IntCounter,
     snapshots_ignored: IntCounter,
     slow_turn: Histogram,
-    fallbacks: IntCounterVec,
-    forwards: IntCounterVec,
+    sharing: Sharing,
     lanes_passivated: IntCounter,
     subscription_failures: IntCounterVec,
     saga_rejections: IntCounterVec,
     signals_lost: IntCounter,
+    pub(crate) waits_open: IntGauge,
+}
+
+/// What there is to know of several nodes on one database.
+#[derive(Debug)]
+struct Sharing {
+    fallbacks: IntCounterVec,
+    forwards: IntCounterVec,
     members: IntGauge,
     partitions_run: IntGauge,
     ownership_changes: IntCounterVec,
     renewal_failures: IntCounter,
-    pub(crate) waits_open: IntGauge,
+}
+
+impl Sharing {
+    fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        Ok(Self {
+            fallbacks: counters(
+                registry,
+                "wow_local_fallbacks_total",
+                "Commands run here though another node should run them, by reason.",
+                &["reason"],
+            )?,
+            forwards: counters(
+                registry,
+                "wow_forwards_total",
+                "Commands sent to the owner of their partition, by whether it answered.",
+                &["outcome"],
+            )?,
+            members: gauge_of(
+                registry,
+                "wow_members",
+                "Live members of the service, as this node last saw them; 0 where storage is its own.",
+            )?,
+            partitions_run: gauge_of(
+                registry,
+                "wow_partitions_run",
+                "Partitions whose subscriptions run here.",
+            )?,
+            ownership_changes: counters(
+                registry,
+                "wow_partition_ownership_changes_total",
+                "Partitions that this node has taken, handed over in order, or lost.",
+                &["change"],
+            )?,
+            renewal_failures: register(
+                registry,
+                IntCounter::new(
+                    "wow_lease_renewal_failures_total",
+                    "Renewals of this node's lease that failed.",
+                )?,
+            )?,
+        })
+    }
+}
+
+fn counters(
+    registry: &Registry,
+    name: &str,
+    help: &str,
+    labels: &[&str],
+) -> Result<IntCounterVec, prometheus::Error> {
+    register(registry, IntCounterVec::new(Opts::new(name, help), labels)?)
+}
+
+fn gauge_of(registry: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
+    register(registry, IntGauge::new(name, help)?)
 }
 
 impl Metrics {
@@ -61,13 +122,11 @@ impl Metrics {
     /// # Errors
     /// When a name is registered already.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let counters = |name: &str, help: &str, labels: &[&str]| {
-            register(registry, IntCounterVec::new(Opts::new(name, help), labels)?)
-        };
+        let counters =
+            |name: &str, help: &str, labels: &[&str]| counters(registry, name, help, labels);
         let counter = |name: &str, help: &str| {
             register(registry, IntCounter::with_opts(Opts::new(name, help))?)
         };
-        let gauge_of = |name: &str, help: &str| register(registry, IntGauge::new(name, help)?);
         let durations = durations(registry)?;
         let slow_turn = HistogramOpts::new(
             "wow_slow_turn_seconds",
@@ -100,16 +159,7 @@ impl Metrics {
                 "Snapshots that could not be read, or were of another state revision.",
             )?,
             slow_turn: register(registry, Histogram::with_opts(slow_turn)?)?,
-            fallbacks: counters(
-                "wow_local_fallbacks_total",
-                "Commands run here though another node should run them, by reason.",
-                &["reason"],
-            )?,
-            forwards: counters(
-                "wow_forwards_total",
-                "Commands sent to the owner of their partition, by whether it answered.",
-                &["outcome"],
-            )?,
+            sharing: Sharing::register(registry)?,
             lanes_passivated: counter(
                 "wow_lanes_passivated_total",
                 "Lanes ended because they were idle, or least recently used.",
@@ -128,24 +178,8 @@ impl Metrics {
                 "wow_signals_lost_total",
                 "Signals that found no room; their callers look at storage instead.",
             )?,
-            members: gauge_of(
-                "wow_members",
-                "Live members of the service, as this node last saw them; 0 where storage is its own.",
-            )?,
-            partitions_run: gauge_of(
-                "wow_partitions_run",
-                "Partitions whose subscriptions run here.",
-            )?,
-            ownership_changes: counters(
-                "wow_partition_ownership_changes_total",
-                "Partitions that this node has taken, handed over in order, or lost.",
-                &["change"],
-            )?,
-            renewal_failures: counter(
-                "wow_lease_renewal_failures_total",
-                "Renewals of this node's lease that failed.",
-            )?,
             waits_open: gauge_of(
+                registry,
                 "wow_waits_open",
                 "Callers waiting for stages after PROCESSED.",
             )?,
@@ -198,7 +232,7 @@ impl Metrics {
             FallbackReason::NotCapable => "not_capable",
             FallbackReason::ForwardsFull => "forwards_full",
         };
-        self.fallbacks.with_label_values(&[reason]).inc();
+        self.sharing.fallbacks.with_label_values(&[reason]).inc();
     }
 
     pub(crate) fn forwarded(&self, answered: bool) {
@@ -206,7 +240,7 @@ impl Metrics {
             true => "answered",
             false => "no_answer",
         };
-        self.forwards.with_label_values(&[outcome]).inc();
+        self.sharing.forwards.with_label_values(&[outcome]).inc();
     }
 
     pub(crate) fn lanes_passivated(&self, ended: usize) {
@@ -224,11 +258,11 @@ impl Metrics {
     }
 
     pub(crate) fn members(&self, live: usize) {
-        self.members.set(gauge(live));
+        self.sharing.members.set(gauge(live));
     }
 
     pub(crate) fn partitions_run(&self, count: usize) {
-        self.partitions_run.set(gauge(count));
+        self.sharing.partitions_run.set(gauge(count));
     }
 
     pub(crate) fn ownership_changed(&self, change: OwnershipChange) {
@@ -237,11 +271,14 @@ impl Metrics {
             OwnershipChange::HandedOver => "handed_over",
             OwnershipChange::Lost => "lost",
         };
-        self.ownership_changes.with_label_values(&[change]).inc();
+        self.sharing
+            .ownership_changes
+            .with_label_values(&[change])
+            .inc();
     }
 
     pub(crate) fn renewal_failed(&self) {
-        self.renewal_failures.inc();
+        self.sharing.renewal_failures.inc();
     }
 
     pub(crate) fn signals_lost(&self) {

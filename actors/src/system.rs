@@ -304,37 +304,18 @@ fn assemble(
         true => PartitionOwner::Unknown,
         false => PartitionOwner::Here,
     };
-    let loader = Loader {
-        history: Arc::clone(&ports.history),
-        log: Arc::clone(&ports.log),
-        observer: metrics.clone(),
-        recent_requests,
-    };
     Shared {
         admission: Admission {
             registry: Arc::clone(&registry),
             mode,
-            authorizer: ports.authorizer,
+            authorizer: Arc::clone(&ports.authorizer),
             requests: Arc::clone(&ports.requests),
             clock: Arc::clone(&ports.clock),
             random: Arc::clone(&ports.random),
             node: node.clone(),
             limits: admission,
         },
-        kernel: Kernel {
-            loader,
-            log: ports.log,
-            history: ports.history,
-            requests: ports.requests,
-            clock: Arc::clone(&ports.clock),
-            random: ports.random,
-            isolation: ports.isolation,
-            observer: metrics.clone(),
-            services,
-            mode,
-            limits: kernel,
-            sender: OnceLock::new(),
-        },
+        kernel: assemble_kernel(&ports, services, &metrics, kernel, mode, recent_requests),
         routers,
         snapshots: ports.snapshots,
         checkpoints: ports.checkpoints,
@@ -363,6 +344,36 @@ fn assemble(
         node,
         registry,
         limits,
+    }
+}
+
+fn assemble_kernel(
+    ports: &Ports,
+    services: Arc<Services>,
+    metrics: &Arc<Metrics>,
+    limits: KernelLimits,
+    mode: AccessMode,
+    recent_requests: usize,
+) -> Kernel {
+    let loader = Loader {
+        history: Arc::clone(&ports.history),
+        log: Arc::clone(&ports.log),
+        observer: metrics.clone(),
+        recent_requests,
+    };
+    Kernel {
+        loader,
+        log: Arc::clone(&ports.log),
+        history: Arc::clone(&ports.history),
+        requests: Arc::clone(&ports.requests),
+        clock: Arc::clone(&ports.clock),
+        random: Arc::clone(&ports.random),
+        isolation: Arc::clone(&ports.isolation),
+        observer: metrics.clone(),
+        services,
+        mode,
+        limits,
+        sender: OnceLock::new(),
     }
 }
 
