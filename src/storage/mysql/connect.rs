@@ -76,6 +76,11 @@ impl MySqlServer {
         })
     }
 
+    /// Where the server listens.
+    pub(super) fn remote_port(&self) -> u16 {
+        self.options.get_port()
+    }
+
     /// A connection for writers and readers.
     pub(super) async fn session(&self) -> Result<Session, DriverError> {
         let mut connection = MySqlConnection::connect_with(&self.options).await?;

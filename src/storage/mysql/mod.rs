@@ -36,6 +36,10 @@ impl Server for MySqlServer {
 
     const DAMAGES: &'static str = statements::DAMAGES;
 
+    fn port(&self) -> u16 {
+        self.remote_port()
+    }
+
     async fn connect(&self) -> Result<Session, DriverError> {
         self.session().await
     }

@@ -59,6 +59,11 @@ impl PostgresServer {
         })
     }
 
+    /// Where the server listens.
+    pub(super) fn remote_port(&self) -> u16 {
+        self.options.get_port()
+    }
+
     /// How writers and readers connect.
     pub(super) fn options(&self) -> PgConnectOptions {
         self.limited(self.statement_timeout).options([

@@ -36,6 +36,10 @@ impl Server for PostgresServer {
 
     const DAMAGES: &'static str = statements::DAMAGES;
 
+    fn port(&self) -> u16 {
+        self.remote_port()
+    }
+
     async fn connect(&self) -> Result<PgConnection, DriverError> {
         PgConnection::connect_with(&self.options()).await
     }

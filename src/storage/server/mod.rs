@@ -4,6 +4,7 @@
 //! ```text
 //! open         waits for it, migrates under a lock      connections  those that read
 //! write        a writer's own connection, its deadline, what is tried again
+//! nodelay      what the driver leaves out of a connection
 //! ```
 //!
 //! A connection is owned by whoever uses it, and a pool of a driver's is not used: such a pool
@@ -12,6 +13,7 @@
 //! isn't answered in time drops its connection, and the next one makes another.
 
 mod connections;
+mod nodelay;
 mod open;
 #[cfg(test)]
 mod plans;
@@ -52,6 +54,9 @@ pub(in crate::storage) trait Server:
 
     /// What it finds wrong with its tables: one text a row.
     const DAMAGES: &'static str;
+
+    /// The port at which it listens.
+    fn port(&self) -> u16;
 
     /// Connects.
     ///
@@ -181,7 +186,9 @@ impl Patience {
 /// # Errors
 /// What the driver says, or that there was no answer.
 async fn connect<S: Server>(server: &S, patience: Patience) -> Result<S::Connection, DriverError> {
-    within(patience.connect, server.connect()).await
+    let connection = within(patience.connect, server.connect()).await?;
+    nodelay::set(server.port()).await;
+    Ok(connection)
 }
 
 /// Waits for an answer of a server.
