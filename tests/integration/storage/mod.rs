@@ -8,6 +8,7 @@
 mod batches;
 mod conformance;
 pub(crate) mod databases;
+mod faults;
 mod full_disk;
 mod opening;
 mod reads;
