@@ -140,7 +140,8 @@ async fn connect(url: &str) -> DatabaseConnection {
     Connector::connect(options).await.unwrap()
 }
 
-async fn run(url: &str, sql: &str) -> u64 {
+/// Runs a statement on a database; answers with how many rows it changed.
+pub(super) async fn run(url: &str, sql: &str) -> u64 {
     let connection = connect(url).await;
     let done = connection.execute_unprepared(sql).await.unwrap();
     connection.close().await.unwrap();

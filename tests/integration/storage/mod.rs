@@ -10,6 +10,7 @@ mod conformance;
 pub(crate) mod databases;
 mod faults;
 mod full_disk;
+mod killed;
 mod opening;
 mod reads;
 mod servers;
