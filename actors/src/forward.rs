@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::sync::oneshot;
-use wow_kernel::command::BuiltCommand;
 use wow_kernel::error::{Bound, CommandError};
 use wow_kernel::forward::{ForwardedAnswer, ForwardedCommand, Signal, result_map, result_text};
 use wow_kernel::id::{NodeName, PartitionNo, Position};
@@ -18,7 +17,7 @@ use wow_kernel::submission::PermitClass;
 
 use crate::handle::Handle;
 use crate::lane::RunCommand;
-use crate::outcome::{Answer, Outcome};
+use crate::outcome::Answer;
 use crate::shared::Shared;
 use crate::trace;
 use crate::waits::StageReached;
@@ -148,15 +147,6 @@ async fn send(
             reply.await
         }
         answered = &mut reply => answered,
-    }
-}
-
-impl RunCommand {
-    /// Answers it; its place is free before its caller knows.
-    pub(crate) fn answer(self, answer: Answer) {
-        let command: Arc<BuiltCommand> = self.command;
-        drop(self.permit);
-        let _ = self.reply.send(Ok(Outcome { command, answer }));
     }
 }
 

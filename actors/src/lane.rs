@@ -58,9 +58,12 @@ impl RunCommand {
 
     /// Answers it without running it.
     pub(crate) fn refuse(self, error: CommandError) {
-        let answer = Answer::Failed(error);
+        self.answer(Answer::Failed(error));
+    }
+
+    /// Answers it. Its place is free before its caller knows, as after a command that ran here.
+    pub(crate) fn answer(self, answer: Answer) {
         let command = self.command;
-        // Its place is free before its caller knows, as after a command that ran.
         drop(self.permit);
         let _ = self.reply.send(Ok(Outcome { command, answer }));
     }

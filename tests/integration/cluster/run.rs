@@ -165,7 +165,11 @@ async fn load_and_hurt(service: &mut Service, mishaps: u64, seed: u64) -> (Histo
         acknowledged.push(now - before);
         before = now;
     }
-    sleep(Duration::from_millis(500)).await;
+    until(
+        "commands are acknowledged after the last mishap",
+        async || (load.acknowledged.load(Ordering::Relaxed) > before + 50).then_some(()),
+    )
+    .await;
     stop.send_replace(true);
     (merged(workers.join_all().await), acknowledged)
 }
