@@ -13,8 +13,8 @@ WORKDIR /build
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/build/target \
-    cargo build --release --locked --bin wow \
-    && install -D --strip target/release/wow /out/usr/local/bin/wow \
+    cargo build --profile dist --locked --bin wow \
+    && install -D --strip target/dist/wow /out/usr/local/bin/wow \
     && install -d -m 0750 /out/var/lib/wow
 
 FROM gcr.io/distroless/cc-debian12:nonroot
