@@ -23,8 +23,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a page may take.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A database that is only read: `wow log show`, `wow log verify`. It takes no lock, so a node
-/// may be running.
+/// A database that is only read: `wow log`, `wow members`, `wow partitions`. It takes no lock, so
+/// a node may be running.
 pub struct StorageReader {
     pub(super) reads: Arc<dyn Reads>,
     meta: Meta,
@@ -77,6 +77,10 @@ impl StorageReader {
         if let Err(error) = self.database.close_by_ref().await {
             tracing::warn!(%error, "a connection didn't close cleanly");
         }
+    }
+
+    pub(super) fn database(&self) -> &DatabaseConnection {
+        &self.database
     }
 
     /// The unique keys that the schema has and this database doesn't.

@@ -139,6 +139,14 @@ impl Inner {
     }
 }
 
+/// All members and all partition leases, for a reader that takes no part.
+pub(super) async fn view(
+    database: &DatabaseConnection,
+) -> Result<(Vec<Member>, Vec<PartitionLease>), StorageError> {
+    let viewed = Script::new(database.clone()).view().await;
+    viewed.map_err(|error| StorageError::Unavailable(error.to_string()))
+}
+
 /// Whether the database undid a transaction because of another: a deadlock, a serialisation
 /// failure, or a row that two inserted at once.
 fn is_undone(error: &DbErr) -> bool {

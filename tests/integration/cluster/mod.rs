@@ -4,3 +4,4 @@
 mod nodes;
 mod run;
 mod two;
+mod visible;

@@ -1,5 +1,7 @@
 //! The nodes of one service.
 
+use std::process::Output;
+
 use crate::storage::databases::Database;
 use crate::support::wait::until;
 use crate::support::{Folder, Node};
@@ -42,12 +44,16 @@ impl Place {
 
     /// Has the node's own check look at the log.
     pub(super) async fn verify(&self) {
-        let mut arguments = vec!["log", "verify"];
-        for setting in &self.settings {
-            arguments.extend(["--set", setting]);
-        }
-        let output = self.folder.wow(&arguments).await;
+        let output = self.wow(&["log", "verify"]).await;
         assert!(output.status.success(), "{output:?}");
+    }
+
+    /// Runs another of the binary's commands with the node's settings.
+    pub(super) async fn wow(&self, arguments: &[&str]) -> Output {
+        let settings = self.settings.iter();
+        let settings = settings.flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<_> = arguments.iter().copied().chain(settings).collect();
+        self.folder.wow(&arguments).await
     }
 }
 

@@ -9,7 +9,7 @@ use crate::support::wait::until;
 
 const PARTITIONS: f64 = 64.0;
 
-async fn settled(nodes: &[&Node]) {
+pub(super) async fn settled(nodes: &[&Node]) {
     until("the partitions are shared", async || {
         let mut run = 0.0;
         for node in nodes {

@@ -8,9 +8,10 @@ use clap::{Args, Subcommand};
 use wow::config::Config;
 use wow::kernel::id::{AggregateId, AggregateKey, AggregateType, TenantId};
 use wow::prelude::*;
-use wow::storage::{Password, Progress, Report, ShownCommit, StorageReader};
+use wow::storage::{Progress, Report, ShownCommit, StorageReader};
 
 use super::error::Failure;
+use super::reading::with_reader;
 use super::{Global, output};
 use crate::domains;
 
@@ -65,21 +66,9 @@ struct VerifyArguments {
 }
 
 pub(super) fn run(arguments: LogArguments, global: Global) -> Result<(), Failure> {
-    let config = global.load()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let storage = &config.storage;
-        let password = storage.password.as_ref();
-        let password = password.map(|password| Password::new(password.expose()));
-        let reader = StorageReader::open(storage.url.expose(), password.as_ref()).await?;
-        let done = match arguments.command {
-            LogCommand::Show(arguments) => show(&reader, &arguments).await,
-            LogCommand::Verify(arguments) => verify(&reader, &config, &arguments).await,
-        };
-        reader.close().await;
-        done
+    with_reader(global, async |reader, config| match arguments.command {
+        LogCommand::Show(arguments) => show(reader, &arguments).await,
+        LogCommand::Verify(arguments) => verify(reader, config, &arguments).await,
     })
 }
 

@@ -6,8 +6,11 @@ mod config;
 mod error;
 mod id;
 mod log;
+mod members;
 mod migrate;
 mod output;
+mod partitions;
+mod reading;
 mod serve;
 
 use std::ffi::OsString;
@@ -71,7 +74,9 @@ enum Command {
     Config(config::ConfigArguments),
     Id(id::IdArguments),
     Log(log::LogArguments),
+    Members(members::MembersArguments),
     Migrate(migrate::MigrateArguments),
+    Partitions(partitions::PartitionsArguments),
     Serve(serve::ServeArguments),
 }
 
@@ -97,7 +102,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::Config(arguments)) => config::run(arguments, global),
         Some(Command::Id(arguments)) => id::run(&arguments),
         Some(Command::Log(arguments)) => log::run(arguments, global),
+        Some(Command::Members(arguments)) => members::run(&arguments, global),
         Some(Command::Migrate(arguments)) => migrate::run(&arguments, global),
+        Some(Command::Partitions(arguments)) => partitions::run(&arguments, global),
         Some(Command::Serve(arguments)) => serve::run(&arguments, global),
     };
     match done {

@@ -15,3 +15,26 @@ pub(super) fn print(text: &str) -> io::Result<()> {
 pub(super) fn print_json(value: &impl Serialize) -> io::Result<()> {
     print(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
+
+/// Lines of columns, each as wide as its widest cell.
+pub(super) fn table<const COLUMNS: usize>(
+    header: [String; COLUMNS],
+    rows: impl Iterator<Item = [String; COLUMNS]>,
+) -> String {
+    let lines: Vec<_> = std::iter::once(header).chain(rows).collect();
+    let width = |column: usize| {
+        let cells = lines.iter().map(|line| line[column].chars().count());
+        cells.max().unwrap_or_default()
+    };
+    let widths: Vec<_> = (0..COLUMNS).map(width).collect();
+    let mut text = String::new();
+    for line in &lines {
+        let cells = line.iter().zip(&widths);
+        let line: String = cells
+            .map(|(cell, width)| format!("{cell:<width$}  "))
+            .collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
