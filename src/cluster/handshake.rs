@@ -148,7 +148,8 @@ where
     let body = postcard::to_stdvec(value).map_err(|_| HandshakeError::Foreign)?;
     let mut frame = BytesMut::with_capacity(body.len() + 4);
     append(&mut frame, &body);
-    Ok(stream.write_all(&frame).await?)
+    stream.write_all(&frame).await?;
+    Ok(stream.flush().await?)
 }
 
 /// Reads one frame and not a byte more: what follows it is not the handshake's.

@@ -5,7 +5,7 @@
 //! message     what is said, and its form       handshake   who may speak, and how
 //! channel     the kernel's port over peers     peer        this node's connection to another
 //! server      the internal port                session     one connection of another node
-//! pending     forwards that wait for a reply
+//! pending     forwards that wait for a reply   wire  the bytes below, in TLS or plain
 //! ```
 //!
 //! Each node opens one connection to each other member and sends its forwards, signals and hints
@@ -21,6 +21,7 @@ mod server;
 mod session;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 use std::fmt;
 use std::time::Duration;
@@ -30,6 +31,7 @@ use wow_kernel::id::NodeName;
 
 pub use channel::ClusterChannel;
 pub use server::{BoundCluster, ClusterError, ClusterServer};
+pub use wire::{ClusterTls, TlsError, TlsFiles};
 
 /// The secret that all nodes of a service share; it is never shown.
 #[derive(Clone)]
@@ -61,6 +63,8 @@ pub struct ClusterSettings {
     pub node: NodeName,
     /// What all nodes share.
     pub token: ClusterToken,
+    /// In which connections are; none leaves them in plain text.
+    pub tls: Option<ClusterTls>,
     /// Forwards in flight to one peer (R21).
     pub forwards: usize,
     /// How long a reply may take at most; without, as long as the command's caller waits.

@@ -12,8 +12,6 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
 use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::codec::FramedRead;
@@ -24,6 +22,7 @@ use wow_kernel::ports::{ForwardError, ForwardReply};
 
 use super::message::{Message, MessageFault, append, codec};
 use super::pending::{Forward, Waiting};
+use super::wire::{self, Reading, Wire, Writing};
 use super::{CONNECT_TIMEOUT, ClusterSettings, PING_EVERY, SILENCE_MAX, WRITE_TIMEOUT, handshake};
 
 /// How many frames one write takes.
@@ -174,12 +173,12 @@ impl Line {
                 connected = self.connect() => connected,
             };
             let reason = match connected {
-                Ok(stream) => {
+                Ok(wire) => {
                     tracing::info!(peer = %self.name, address = self.address, "connected");
                     pause = RETRY_MIN;
                     tokio::select! {
                         () = stop.cancelled() => break,
-                        ended = self.speak(stream) => ended.to_string(),
+                        ended = self.speak(wire) => ended.to_string(),
                     }
                 }
                 Err(reason) => reason,
@@ -198,17 +197,14 @@ impl Line {
         }
     }
 
-    async fn connect(&self) -> Result<TcpStream, String> {
-        let connecting = timeout(CONNECT_TIMEOUT, TcpStream::connect(&self.address));
-        let connected = connecting
+    async fn connect(&self) -> Result<Wire, String> {
+        let connecting = wire::connect(&self.address, self.settings.tls.as_ref());
+        let connected = timeout(CONNECT_TIMEOUT, connecting)
             .await
             .unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "no answer")));
-        let mut stream = connected.map_err(|error| error.to_string())?;
-        stream
-            .set_nodelay(true)
-            .map_err(|error| error.to_string())?;
-        match handshake::call(&mut stream, &self.settings, &self.name).await {
-            Ok(()) => Ok(stream),
+        let mut wire = connected.map_err(|error| error.to_string())?;
+        match handshake::call(&mut wire, &self.settings, &self.name).await {
+            Ok(()) => Ok(wire),
             Err(error) => {
                 tracing::warn!(peer = %self.name, address = self.address, %error, "the handshake failed");
                 Err(error.to_string())
@@ -238,8 +234,8 @@ impl Line {
     }
 
     /// Speaks until the connection ends; answers why it did.
-    async fn speak(&mut self, stream: TcpStream) -> io::Error {
-        let (reading, mut writing) = stream.into_split();
+    async fn speak(&mut self, wire: Wire) -> io::Error {
+        let (reading, mut writing) = wire.into_inner();
         let (pongs, mut to_answer) = mpsc::channel(16);
         let listening = listen(
             reading,
@@ -294,15 +290,20 @@ fn refuse(saying: &Saying, reason: &str) {
 }
 
 /// Writes all of a buffer, and empties it.
-pub(super) async fn write(writing: &mut OwnedWriteHalf, buffer: &mut BytesMut) -> io::Result<()> {
-    let written = timeout(WRITE_TIMEOUT, writing.write_all(buffer)).await;
+pub(super) async fn write(writing: &mut Writing, buffer: &mut BytesMut) -> io::Result<()> {
+    let writing = async {
+        writing.write_all(buffer).await?;
+        // TLS keeps what it has encrypted until then.
+        writing.flush().await
+    };
+    let written = timeout(WRITE_TIMEOUT, writing).await;
     buffer.clear();
     written.unwrap_or_else(|_| Err(io::Error::new(io::ErrorKind::TimedOut, "it takes nothing")))
 }
 
 /// Reads replies until the connection ends; answers why it did.
 async fn listen(
-    reading: OwnedReadHalf,
+    reading: Reading,
     frame_bytes_max: usize,
     waiting: &Waiting,
     answers: &mpsc::Sender<Bytes>,

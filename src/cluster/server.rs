@@ -9,10 +9,12 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wow_kernel::ports::PeerHandler;
 
-use super::{ClusterSettings, handshake, session};
+use super::wire::{self, TlsError};
+use super::{CONNECT_TIMEOUT, ClusterSettings, handshake, session};
 
 /// How many connections there are at most: far more than a service has nodes, and few enough that
 /// strangers can't exhaust this node.
@@ -32,6 +34,9 @@ pub enum ClusterError {
         /// What the system says.
         source: io::Error,
     },
+    /// Its certificates can't be used.
+    #[error("cluster.certificate-file, cluster.key-file, cluster.ca-file: {0}")]
+    Tls(#[from] TlsError),
 }
 
 /// The internal port, before anybody is let in.
@@ -126,15 +131,23 @@ async fn accept(
 }
 
 async fn connection(
-    mut stream: TcpStream,
+    stream: TcpStream,
     address: SocketAddr,
     settings: &ClusterSettings,
     handler: Arc<dyn PeerHandler>,
 ) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%address, %error, "a connection has ended already");
-        return;
-    }
+    let accepting = timeout(CONNECT_TIMEOUT, wire::accept(stream, settings.tls.as_ref()));
+    let mut stream = match accepting.await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            tracing::warn!(%address, %error, "a caller was not let in");
+            return;
+        }
+        Err(_late) => {
+            tracing::warn!(%address, "a caller took too long to begin");
+            return;
+        }
+    };
     let peer = match handshake::answer(&mut stream, settings).await {
         Ok(peer) => peer,
         Err(error) => {

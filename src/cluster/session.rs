@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::StreamExt;
-use tokio::net::TcpStream;
-use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -17,6 +15,7 @@ use wow_kernel::ports::PeerHandler;
 
 use super::message::{ForwardId, Message, MessageFault, append, codec};
 use super::peer::write;
+use super::wire::{Wire, Writing};
 use super::{PING_EVERY, SILENCE_MAX};
 
 /// How many commands of one peer run at once; what comes beyond it is read later.
@@ -28,12 +27,12 @@ const FRAMES: usize = 1024;
 /// Serves a peer until its connection ends; answers why it did. What its commands have begun goes
 /// on without it (R55).
 pub(super) async fn serve(
-    stream: TcpStream,
+    wire: Wire,
     peer: &NodeName,
     handler: Arc<dyn PeerHandler>,
     frame_bytes_max: usize,
 ) -> io::Error {
-    let (reading, writing) = stream.into_split();
+    let (reading, writing) = wire.into_inner();
     let (frames, to_write) = mpsc::channel(FRAMES);
     let running = Arc::new(Semaphore::new(RUNNING));
     let mut commands = JoinSet::new();
@@ -108,7 +107,7 @@ async fn say(frames: &mpsc::Sender<Bytes>, message: &Message) {
 }
 
 /// Writes what is there at once, and says now and then that this side lives.
-async fn talk(mut writing: OwnedWriteHalf, mut frames: mpsc::Receiver<Bytes>) -> io::Error {
+async fn talk(mut writing: Writing, mut frames: mpsc::Receiver<Bytes>) -> io::Error {
     let mut taken = Vec::with_capacity(FRAMES);
     let mut buffer = BytesMut::with_capacity(64 * 1024);
     loop {

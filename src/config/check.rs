@@ -101,6 +101,22 @@ impl Check<'_> {
             &["cluster.bind", "cluster.advertise"],
             "other nodes can't connect to an unspecified address; say where they reach this one",
         );
+        let cluster = &config.cluster;
+        let files = [
+            &cluster.certificate_file,
+            &cluster.key_file,
+            &cluster.ca_file,
+        ];
+        let given = files.iter().filter(|file| file.is_some()).count();
+        self.demand(
+            given == 0 || given == files.len(),
+            &[
+                "cluster.certificate-file",
+                "cluster.key-file",
+                "cluster.ca-file",
+            ],
+            "TLS on the cluster channel needs all three: both sides show a certificate",
+        );
         self.demand(
             config.runtime.shutdown_timeout > config.membership.hand_over_timeout,
             &["runtime.shutdown-timeout", "membership.hand-over-timeout"],

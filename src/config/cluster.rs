@@ -49,6 +49,12 @@ pub struct ClusterConfig {
     pub bind: SocketAddr,
     /// Where other nodes reach it; by itself where it listens.
     pub advertise: Option<HostPort>,
+    /// The file with this node's certificate, in PEM; without, the channel is in plain text.
+    pub certificate_file: Option<PathBuf>,
+    /// The file with its private key.
+    pub key_file: Option<PathBuf>,
+    /// The file with the authority that signs the certificates of all nodes.
+    pub ca_file: Option<PathBuf>,
     /// The file with the token that all nodes of the service share.
     pub token_file: Option<PathBuf>,
     /// The token itself, from that file or from [`CLUSTER_TOKEN_VARIABLE`].
@@ -70,6 +76,9 @@ impl Default for ClusterConfig {
             enabled: false,
             bind: SocketAddr::from(([127, 0, 0, 1], 9090)),
             advertise: None,
+            certificate_file: None,
+            key_file: None,
+            ca_file: None,
             token_file: None,
             token: None,
         }
@@ -84,5 +93,8 @@ impl Section for ClusterConfig {
         keys.any("bind", &mut self.bind);
         keys.any("advertise", &mut self.advertise);
         keys.any("token-file", &mut self.token_file);
+        keys.any("certificate-file", &mut self.certificate_file);
+        keys.any("key-file", &mut self.key_file);
+        keys.any("ca-file", &mut self.ca_file);
     }
 }

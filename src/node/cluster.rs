@@ -9,7 +9,10 @@ use wow_actors::MembershipConfig;
 use wow_kernel::ports::{LeaseStore, PeerChannel, PeerHandler};
 
 use super::builder::NodeError;
-use crate::cluster::{BoundCluster, ClusterChannel, ClusterServer, ClusterSettings, ClusterToken};
+use crate::cluster::{
+    BoundCluster, ClusterChannel, ClusterError, ClusterServer, ClusterSettings, ClusterTls,
+    ClusterToken, TlsFiles,
+};
 use crate::config::Config;
 
 /// What a frame of the channel takes beside a command's body: its identity, headers and chain.
@@ -44,6 +47,9 @@ impl Cluster {
         let (true, Some(token)) = (config.cluster.enabled, token) else {
             return Ok(None);
         };
+        let files = tls_files(config);
+        let tls = files.as_ref().map(ClusterTls::read).transpose();
+        let tls = tls.map_err(ClusterError::from)?;
         let address = config.cluster.bind;
         // On the runtime, for a listener belongs to where it is made.
         let binding = runtime.spawn(BoundCluster::bind(address)).await;
@@ -51,6 +57,7 @@ impl Cluster {
         let settings = Arc::new(ClusterSettings {
             node: config.node_name(),
             token,
+            tls,
             forwards: config.forward.in_flight,
             reply_timeout: config.forward.timeout,
             frame_bytes_max: config.http.max_body_bytes.as_len() + FRAME_OVERHEAD,
@@ -93,6 +100,16 @@ impl RunningCluster {
         self.channel.close();
         self.server.stop().await;
     }
+}
+
+/// The files of the channel's TLS; none where it is in plain text.
+fn tls_files(config: &Config) -> Option<TlsFiles> {
+    let cluster = &config.cluster;
+    Some(TlsFiles {
+        certificate: cluster.certificate_file.clone()?,
+        key: cluster.key_file.clone()?,
+        authority: cluster.ca_file.clone()?,
+    })
 }
 
 /// How a node on shared storage takes part; none where storage is its own.

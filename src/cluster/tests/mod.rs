@@ -1,19 +1,18 @@
-//! The channel over real sockets: what "sent" means, who is let in, what a strange message does.
+//! The channel over real sockets.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
+
+mod sent;
+mod strangers;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::BytesMut;
-use futures_util::StreamExt;
 use parking_lot::Mutex;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::codec::FramedRead;
 use uuid::Uuid;
 use wow_kernel::access::Principal;
 use wow_kernel::forward::{ForwardedAnswer, ForwardedCommand, Signal};
@@ -26,10 +25,8 @@ use wow_kernel::ports::{
 };
 use wow_kernel::wait::{FunctionInfo, FunctionKind, Stage, WaitPlan};
 
-use super::message::{Message, append, codec};
-use super::{
-    BoundCluster, ClusterChannel, ClusterServer, ClusterSettings, ClusterToken, handshake,
-};
+use super::message::Message;
+use super::{BoundCluster, ClusterChannel, ClusterServer, ClusterSettings, ClusterToken};
 
 const FRAME_BYTES_MAX: usize = 1024 * 1024;
 
@@ -37,6 +34,7 @@ fn settings(node: &str, token: &str) -> Arc<ClusterSettings> {
     Arc::new(ClusterSettings {
         node: NodeName::trusted(node),
         token: ClusterToken::new(token).unwrap(),
+        tls: None,
         forwards: 4,
         reply_timeout: None,
         frame_bytes_max: FRAME_BYTES_MAX,
@@ -81,7 +79,7 @@ struct Held {
 }
 
 impl Fake {
-    fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<(ForwardedCommand, Held)>) {
+    fn new() -> (Arc<Self>, Commands) {
         let (commands, received) = mpsc::unbounded_channel();
         let told = Mutex::default();
         (Arc::new(Self { commands, told }), received)
@@ -125,21 +123,22 @@ impl PeerHandler for Fake {
     }
 }
 
-async fn serve(
-    token: &str,
-) -> (
-    ClusterServer,
-    String,
-    Arc<Fake>,
-    mpsc::UnboundedReceiver<(ForwardedCommand, Held)>,
-) {
+type Commands = mpsc::UnboundedReceiver<(ForwardedCommand, Held)>;
+
+async fn serve(token: &str) -> (ClusterServer, String, Arc<Fake>, Commands) {
+    serve_with(settings("b", token)).await
+}
+
+async fn serve_with(
+    settings: Arc<ClusterSettings>,
+) -> (ClusterServer, String, Arc<Fake>, Commands) {
     let bound = BoundCluster::bind(([127, 0, 0, 1], 0).into())
         .await
         .unwrap();
     let address = bound.address().to_string();
     let (fake, commands) = Fake::new();
     let handler: Arc<dyn PeerHandler> = fake.clone();
-    let server = bound.serve(&Handle::current(), settings("b", token), handler);
+    let server = bound.serve(&Handle::current(), settings, handler);
     (server, address, fake, commands)
 }
 
@@ -156,7 +155,11 @@ fn member(name: &str, address: &str) -> Member {
 }
 
 fn channel(token: &str, address: &str) -> Arc<ClusterChannel> {
-    let channel = ClusterChannel::new(settings("a", token), Handle::current());
+    channel_with(settings("a", token), address)
+}
+
+fn channel_with(settings: Arc<ClusterSettings>, address: &str) -> Arc<ClusterChannel> {
+    let channel = ClusterChannel::new(settings, Handle::current());
     channel.set_members(&[member("b", address)]);
     Arc::new(channel)
 }
@@ -264,196 +267,6 @@ async fn signals_and_hints_arrive() {
             format!("SNAPSHOT {command_id}")
         ]
     );
-    server.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn r21_what_nobody_listens_for_has_not_been_sent() {
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = closed.local_addr().unwrap().to_string();
-    drop(closed);
-    let channel = channel("secret", &address);
-    let answer = forward(&channel, LONG).await;
-    assert!(
-        matches!(answer, Err(ForwardError::NotSent(_))),
-        "{answer:?}"
-    );
-    let unknown = channel
-        .forward(
-            &NodeName::trusted("c"),
-            command("{}", LONG),
-            oneshot::channel().0,
-        )
-        .await;
-    assert!(
-        matches!(unknown, Err(ForwardError::NotSent(_))),
-        "{unknown:?}"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn r76_a_wrong_token_is_refused_and_nothing_is_sent() {
-    let (server, address, _, mut commands) = serve("secret").await;
-    let channel = channel("Secret", &address);
-    let answer = forward(&channel, LONG).await;
-    assert!(
-        matches!(answer, Err(ForwardError::NotSent(_))),
-        "{answer:?}"
-    );
-    server.stop().await;
-    assert!(commands.recv().await.is_none());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn r76_a_frame_before_the_handshake_is_not_read() {
-    let (server, address, _, mut commands) = serve("secret").await;
-    let mut stream = TcpStream::connect(&address).await.unwrap();
-    let mut frame = BytesMut::new();
-    let forward = Message::Forward(1, Box::new(command("{}", LONG)));
-    append(&mut frame, &forward.encode().unwrap());
-    stream.write_all(&frame).await.unwrap();
-    // Closed, with an answer or without; a reset is an end too.
-    let mut answer = Vec::new();
-    let _ = stream.read_to_end(&mut answer).await;
-    // A length beyond the bound is refused before a byte of it is read.
-    let mut stream = TcpStream::connect(&address).await.unwrap();
-    stream.write_u32(u32::MAX).await.unwrap();
-    let _ = stream.read_to_end(&mut answer).await;
-    server.stop().await;
-    assert!(commands.recv().await.is_none());
-}
-
-/// A listener that takes the handshake, for a test that plays the peer itself.
-async fn play() -> (TcpListener, Arc<ClusterChannel>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    (listener, channel("secret", &address))
-}
-
-async fn let_in(listener: &TcpListener) -> TcpStream {
-    let (mut stream, _) = listener.accept().await.unwrap();
-    handshake::answer(&mut stream, &settings("b", "secret"))
-        .await
-        .unwrap();
-    stream
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn r21_a_connection_that_is_cut_before_the_first_byte_has_sent_nothing() {
-    let (listener, channel) = play().await;
-    let asking = tokio::spawn({
-        let channel = Arc::clone(&channel);
-        async move { forward(&channel, LONG).await }
-    });
-    // Taken, and cut within the handshake.
-    let (stream, _) = listener.accept().await.unwrap();
-    drop(stream);
-    let answer = asking.await.unwrap();
-    assert!(
-        matches!(answer, Err(ForwardError::NotSent(_))),
-        "{answer:?}"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn r22_a_connection_that_is_cut_after_the_first_byte_may_have_sent_all() {
-    let (listener, channel) = play().await;
-    let asking = tokio::spawn({
-        let channel = Arc::clone(&channel);
-        async move { forward(&channel, LONG).await }
-    });
-    let mut stream = let_in(&listener).await;
-    let mut first = [0];
-    stream.read_exact(&mut first).await.unwrap();
-    drop(stream);
-    let answer = asking.await.unwrap();
-    assert!(
-        matches!(answer, Err(ForwardError::NoAnswer(_))),
-        "{answer:?}"
-    );
-    // The connection comes back by itself.
-    let asking = tokio::spawn(async move {
-        loop {
-            // Until it is there again, nothing is sent.
-            match forward(&channel, LONG).await {
-                Err(ForwardError::NotSent(_)) => tokio::task::yield_now().await,
-                answer => break answer,
-            }
-        }
-    });
-    let stream = let_in(&listener).await;
-    let (reading, mut writing) = stream.into_split();
-    let mut frames = FramedRead::new(reading, codec(FRAME_BYTES_MAX));
-    let answered = loop {
-        let frame = frames.next().await.unwrap().unwrap();
-        if let Message::Forward(id, _) = Message::decode(&frame).unwrap() {
-            break id;
-        }
-    };
-    let mut reply = BytesMut::new();
-    let message = Message::Reply(answered, Box::new(ForwardReply::NotOwner));
-    append(&mut reply, &message.encode().unwrap());
-    writing.write_all(&reply).await.unwrap();
-    assert_eq!(asking.await.unwrap(), Ok(ForwardReply::NotOwner));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn r22_a_peer_that_accepts_and_never_answers_is_given_up_in_time() {
-    let (listener, channel) = play().await;
-    let asking = tokio::spawn(async move { forward(&channel, Duration::from_millis(300)).await });
-    let mut stream = let_in(&listener).await;
-    let mut first = [0];
-    stream.read_exact(&mut first).await.unwrap();
-    let answer = asking.await.unwrap();
-    assert!(
-        matches!(answer, Err(ForwardError::NoAnswer(_))),
-        "{answer:?}"
-    );
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_message_of_a_later_version_is_answered_and_the_connection_kept() {
-    let (server, address, fake, _commands) = serve("secret").await;
-    let mut stream = TcpStream::connect(&address).await.unwrap();
-    let to = NodeName::trusted("b");
-    handshake::call(&mut stream, &settings("a", "secret"), &to)
-        .await
-        .unwrap();
-    let mut bytes = BytesMut::new();
-    append(&mut bytes, &[200, 1, 2, 3]);
-    append(&mut bytes, &[2]);
-    append(&mut bytes, &[]);
-    // What a later version adds at the end of a known message is passed over.
-    let mut longer = Message::Position(PartitionNo(1), 2)
-        .encode()
-        .unwrap()
-        .to_vec();
-    longer.extend_from_slice(b"added");
-    append(&mut bytes, &longer);
-    stream.write_all(&bytes).await.unwrap();
-    assert_eq!(fake.told(1).await, ["1 at 2"]);
-    let mut frames = FramedRead::new(stream, codec(FRAME_BYTES_MAX));
-    let answer = loop {
-        let frame = frames.next().await.unwrap().unwrap();
-        match Message::decode(&frame).unwrap() {
-            Message::Ping => {}
-            other => break other,
-        }
-    };
-    assert_eq!(answer, Message::NotUnderstood(200));
-    server.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_caller_that_looks_for_another_node_is_refused() {
-    let (server, address, _, _commands) = serve("secret").await;
-    let mut stream = TcpStream::connect(&address).await.unwrap();
-    let to = NodeName::trusted("elsewhere");
-    let refused = handshake::call(&mut stream, &settings("a", "secret"), &to).await;
-    assert!(matches!(
-        refused,
-        Err(handshake::HandshakeError::Refused(_))
-    ));
     server.stop().await;
 }
 
