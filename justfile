@@ -32,3 +32,7 @@ bench *name:
 # Licences, bans, sources and advisories of all dependencies.
 deny:
     cargo deny check
+
+# The manifests of `deploy/`, against their schemas.
+deploy-lint:
+    scripts/lint-deploy

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod config;
+mod deploy;
 mod form;
 mod modules;
 mod packages;
